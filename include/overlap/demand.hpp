@@ -1,0 +1,74 @@
+// What an op asks of the machine: the cost models write it, the engine reads it. An op never knows another op, the
+// engine never sees a topology or a GEMM.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "overlap/ids.hpp"
+#include "overlap/units.hpp"
+
+namespace overlap {
+
+// A fluid resource used at `weight` bytes/s per byte/s of the flow's rate.
+struct Use {
+  ResourceId resource;
+  double weight = 1.0;
+};
+
+enum class DemandKind : std::uint8_t {
+  fixed,  // `latency` alone
+  fluid,  // `latency`, then `work` at the max-min rate over `uses`, at most `cap`
+  tiles,  // a tiled kernel over the SMs that are free; see TileDemand
+  store,  // issues `work` bytes into `tank` at `cap`; the tank drains over `uses` (remote stores)
+};
+
+// Slots that each member holds from admission to its end, all of them at once.
+struct SlotNeed {
+  PoolId pool;  // of the op's first member; member i holds slots of the same kind on its own device
+  std::uint32_t count = 0;
+};
+
+struct Demand {
+  DemandKind kind = DemandKind::fixed;
+  std::uint32_t tiles = 0;  // index into Demands::tiles for DemandKind::tiles
+  Seconds latency;          // from begin to the first byte; also the whole of `fixed`
+  Seconds tail;             // from the last byte (tile) to completion as others see it (flag, fence)
+  Bytes work;
+  Bandwidth cap = Bandwidth(1e300);
+  double share = 1.0;  // fairness weight: two flows alone on a resource get rates in the ratio of their shares
+  Range uses;          // into Demands::uses; many ops may share one range
+  Range slots;         // into Demands::slots
+  TankId tank;
+};
+
+// How a kernel's tiles take SMs when others hold some.
+enum class TileScheduler : std::uint8_t {
+  dynamic,            // ordinary grid or work stealing: takes and gives SMs at tile boundaries
+  static_persistent,  // grid fixed at launch: worker i runs tiles i, i+W, ...; a worker without an SM starts late
+  carve_out,          // told to use fewer SMs from the start
+};
+
+// A kernel of `tiles` equal tiles. A worker (one SM, or a part of one when occupancy > 1) runs tiles one after another.
+struct TileDemand {
+  PoolId pool;                // SM pool
+  std::uint32_t workers = 0;  // most SMs it uses at once
+  TileScheduler scheduler = TileScheduler::dynamic;
+  Seconds tile_time;       // of one tile on a machine of its own
+  Seconds first_tile;      // extra of the first tile of a worker (fill); part of admission to the first tile
+  Seconds finish;          // from the last tile to the end of the kernel
+  Bytes tile_traffic;      // HBM bytes of one tile; the rate at which they flow alone is traffic / time
+  Range part_tiles;        // into Demands::part_tiles: tiles of each part, in index order
+  double last_wave = 1.0;  // time of a last, partly filled wave, in tile times
+};
+
+struct Demands {
+  std::vector<Demand> ops;  // by OpId
+  std::vector<TileDemand> tiles;
+  std::vector<std::uint32_t> part_tiles;
+  std::vector<Use> uses;
+  std::vector<SlotNeed> slots;
+};
+
+}  // namespace overlap

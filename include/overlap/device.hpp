@@ -1,0 +1,82 @@
+// A compute device: data-sheet numbers and fitted coefficients, as a device file states them. Knows no ops.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "overlap/dtype.hpp"
+#include "overlap/units.hpp"
+
+namespace overlap {
+
+// Coefficients of the tile model of a GEMM (cost/tile_model), per device and library generation.
+struct GemmCoefficients {
+  double mma_efficiency = 0.9;     // share of the peak MMA rate that a main loop reaches
+  Seconds fixed{2.5e-6};           // launch to first tile and last tile to end
+  Seconds tile{1.9e-6};            // fill and drain of a 128x256 tile
+  double l2_bytes_per_clock = 64;  // L2 feed per SM
+  double hbm_efficiency = 0.8;     // share of the HBM rate that a GEMM reaches
+  double power_floor = 1.0;        // clock ratio under a sustained full MMA load; 1 = no cap
+  Seconds power_time{60e-6};       // time constant of the short-run throttle
+  Seconds split_k{2.5e-6};         // reduction of a split K
+  double accumulate_share = 0.8;   // share of the C read (beta = 1) that is not hidden
+};
+
+// Time of a library collective, linear in bytes between knots (h200-findings: "table linear in bytes").
+struct CollectiveKnot {
+  Bytes bytes;  // whole buffer
+  Seconds time;
+};
+struct CollectiveTable {
+  std::string kind;  // "all_gather", "reduce_scatter", "all_reduce", "all_to_all"
+  std::uint32_t members = 0;
+  std::uint32_t channels = 0;  // SMs a member holds
+  std::vector<CollectiveKnot> knots;
+};
+
+// What a stream, an event and a launch cost on this device.
+struct StreamCosts {
+  Seconds kernel_gap;        // kernel behind kernel in one stream
+  Seconds satisfied_wait;    // each wait on an event that is already complete
+  Seconds local_wait;        // wait on an event of the same device that completes later
+  Seconds remote_wait;       // wait on an event of another device
+  Seconds copy_start;        // start of a DMA copy
+  Seconds copy_gap;          // DMA copy behind DMA copy in one stream
+  Seconds collective_start;  // launch of a library collective
+  Seconds release_join;      // path from release to join of all streams: parallel to the work, a maximum
+};
+
+struct PowerCap {
+  Seconds onset;              // load that is free before the cap bites
+  double steady_ratio = 1.0;  // time ratio under the cap
+  Seconds ramp;               // from first bite to steady state
+};
+
+struct Device {
+  std::string name;
+  std::uint32_t sms = 0;
+  Frequency clock;
+  std::array<std::optional<FlopRate>, 7> peak{};  // dense MMA peak by DType
+  Bytes l2;
+  Bytes memory;
+  Bandwidth hbm;                           // data-sheet rate
+  double hbm_efficiency = 0.9;             // share that a stream of copies reaches
+  std::uint32_t copy_engines = 0;          // transfers that DMA can carry at once
+  std::uint32_t collective_channels = 16;  // library default
+  bool dma_2d = true;                      // copy engines move strided rectangles
+  GemmCoefficients gemm;
+  StreamCosts stream;
+  std::vector<CollectiveTable> collectives;
+  std::optional<PowerCap> power;
+  bool estimate = false;         // labelled estimate: no measurement of this device behind it
+  double validated_error = 0.0;  // median absolute error of predictions, as validated; 0 = never validated
+  std::string source;
+
+  // Peak of an MMA with these operands; throws InputError naming the device file's known types.
+  [[nodiscard]] FlopRate peak_of(DType t) const;
+};
+
+}  // namespace overlap

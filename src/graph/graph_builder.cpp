@@ -1,0 +1,142 @@
+#include "overlap/graph_builder.hpp"
+
+#include <array>
+#include <cassert>
+#include <utility>
+
+namespace overlap {
+namespace {
+
+std::uint32_t size32(std::size_t n) {
+  return static_cast<std::uint32_t>(n);
+}
+
+template <class T>
+Range append_to(std::vector<T>& pool, std::span<const T> items) {
+  const Range r{size32(pool.size()), size32(pool.size() + items.size())};
+  pool.insert(pool.end(), items.begin(), items.end());
+  return r;
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(std::uint32_t devices) {
+  graph_.devices_ = devices;
+}
+
+LabelId GraphBuilder::intern(std::string_view text) {
+  if (const auto it = texts_.find(text); it != texts_.end()) return it->second;
+  const LabelId id(graph_.texts_.size());
+  graph_.texts_.emplace_back(text);
+  texts_.emplace(std::string(text), id);
+  return id;
+}
+
+Label GraphBuilder::label(std::string_view text, std::uint32_t a, std::uint32_t b) {
+  return {intern(text), a, b};
+}
+
+BufferId GraphBuilder::buffer(DeviceId device, std::uint32_t rows, std::uint32_t cols, DType dtype, BufferRole role,
+                              std::string_view name) {
+  assert(device.index() < graph_.devices_);
+  graph_.buffers_.push_back({device, rows, cols, dtype, role, intern(name)});
+  return BufferId(graph_.buffers_.size() - 1);
+}
+
+Slice GraphBuilder::all(BufferId b) const {
+  const Buffer& buf = graph_.buffer(b);
+  return {b, 0, buf.rows, 0, buf.cols};
+}
+Slice GraphBuilder::rows(BufferId b, std::uint32_t row, std::uint32_t count) const {
+  return {b, row, count, 0, graph_.buffer(b).cols};
+}
+Slice GraphBuilder::cols(BufferId b, std::uint32_t col, std::uint32_t count) const {
+  return {b, 0, graph_.buffer(b).rows, col, count};
+}
+
+LaneId GraphBuilder::lane(DeviceId device, std::uint32_t index, std::string_view name, std::int32_t priority) {
+  const auto [it, fresh] = lanes_.try_emplace({device.v, index}, LaneId(graph_.lanes_.size()));
+  if (fresh) graph_.lanes_.push_back({device, index, priority, intern(name)});
+  return it->second;
+}
+
+TokenId GraphBuilder::token(std::uint32_t count) {
+  graph_.token_counts_.push_back(count);
+  return TokenId(graph_.token_counts_.size() - 1);
+}
+
+void GraphBuilder::use_token(OpId op, TokenId token, std::int32_t take, std::int32_t give) {
+  graph_.token_uses_.push_back({op, token, take, give});
+}
+
+Range GraphBuilder::append(std::span<const Slice> s) {
+  return append_to(graph_.slices_, s);
+}
+Range GraphBuilder::append(std::span<const Dep> d) {
+  return append_to(graph_.deps_, d);
+}
+
+OpId GraphBuilder::add(Work work, std::span<const LaneId> lanes, std::span<const Slice> reads,
+                       std::span<const Slice> writes, const OpArgs& args) {
+  Op op;
+  op.work = work;
+  op.lanes = append_to(graph_.lane_refs_, lanes);
+  op.deps = append(args.deps);
+  op.reads = append(reads);
+  op.writes = append(writes);
+  op.label = args.label;
+  op.commutative = args.commutative;
+  graph_.ops_.push_back(op);
+  return OpId(graph_.ops_.size() - 1);
+}
+
+OpId GraphBuilder::gemm(LaneId lane, Gemm work, std::span<const Slice> a, std::span<const Slice> b,
+                        std::span<const Slice> c, const OpArgs& args) {
+  const OpId id = fused_gemm(lane, work, args);
+  part(id, {.rect = {0, work.m, 0, work.n}, .waits = {}, .a = a, .b = b, .c = c});
+  return id;
+}
+
+OpId GraphBuilder::fused_gemm(LaneId lane, Gemm work, const OpArgs& args) {
+  const std::uint32_t first = size32(graph_.parts_.size());
+  work.parts = {first, first};
+  return add(work, std::array{lane}, {}, {}, args);
+}
+
+PartId GraphBuilder::part(OpId gemm, const PartSpec& spec) {
+  Gemm& work = std::get<Gemm>(graph_.ops_[gemm.index()].work);
+  assert(work.parts.end == graph_.parts_.size());  // parts of one Gemm lie together
+  Part p;
+  p.op = gemm;
+  p.rect = spec.rect;
+  p.waits = append(spec.waits);
+  p.a = append(spec.a);
+  p.b = append(spec.b);
+  p.c = append(spec.c);
+  graph_.parts_.push_back(p);
+  ++work.parts.end;
+  return PartId(graph_.parts_.size() - 1);
+}
+
+OpId GraphBuilder::transfer(LaneId lane, Transfer work, std::span<const Slice> reads, std::span<const Slice> writes,
+                            const OpArgs& args) {
+  return add(work, std::array{lane}, reads, writes, args);
+}
+
+OpId GraphBuilder::collective(std::span<const LaneId> members, Collective work, std::span<const Slice> reads,
+                              std::span<const Slice> writes, const OpArgs& args) {
+  return add(work, members, reads, writes, args);
+}
+
+OpId GraphBuilder::elementwise(LaneId lane, Elementwise work, std::span<const Slice> reads,
+                               std::span<const Slice> writes, const OpArgs& args) {
+  return add(work, std::array{lane}, reads, writes, args);
+}
+
+OpGraph GraphBuilder::finish() && {
+  texts_.clear();
+  lanes_.clear();
+  return std::move(graph_);
+}
+
+}  // namespace overlap
