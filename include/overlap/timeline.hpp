@@ -12,6 +12,7 @@ struct OpTimes {
   Seconds admitted;  // first member holds its slots (it may spin from here)
   Seconds begin;     // all members admitted: work begins
   Seconds end;       // complete, as dependents see it
+  Seconds ready{};   // last member has its dependencies, its lane and its stream costs: from here it waits for slots
 };
 
 // One member of an op with several members.
@@ -19,6 +20,7 @@ struct MemberTimes {
   OpId op;
   DeviceId device;
   Seconds admitted;
+  Seconds ready{};
 };
 
 // Rate of an op's flow from `at` on; only recorded on request.
