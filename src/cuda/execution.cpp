@@ -1,0 +1,106 @@
+#include "cuda/execution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "overlap/error.hpp"
+
+namespace overlap::cuda {
+namespace {
+
+class Chooser {
+ public:
+  Chooser(const OpGraph& graph, const DeviceMap& map, const PlanOptions& options, std::vector<std::string>& notes)
+      : graph_(graph), options_(options), shared_(map.shared()), notes_(notes) {}
+
+  Execution choose(const Op& op) {
+    if (const auto* g = std::get_if<Gemm>(&op.work)) return gemm(op, *g);
+    if (const auto* t = std::get_if<Transfer>(&op.work)) return transfer(op, *t);
+    if (const auto* c = std::get_if<Collective>(&op.work)) return collective(op, *c);
+    const auto& e = std::get<Elementwise>(op.work);
+    if (e.kind == ElementwiseKind::compress || e.kind == ElementwiseKind::decompress) refuse(op, "codec kernels");
+    return Execution::kernel;
+  }
+
+ private:
+  void note(std::string text) {
+    if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
+  }
+  [[noreturn]] void refuse(const Op& op, std::string_view what) const {
+    throw InputError(
+        "", fmt::format("op '{}': the GPU backend has no {}; choose a schedule without", graph_.text(op.label), what));
+  }
+
+  Execution gemm(const Op& op, const Gemm& g) {
+    const auto parts = graph_.parts_of(g);
+    const bool plain = parts.size() == 1 && parts[0].waits.empty();
+    if (g.dtype != DType::bf16 && g.dtype != DType::f16 && g.dtype != DType::f32) refuse(op, "Gemm of this type");
+    if (plain) return Execution::library_gemm;
+    if (options_.fused_kernel && g.dtype == DType::bf16 && one_product(g)) return Execution::fused_gemm;
+    note("Gemms with parts run as one library call a part");
+    return Execution::chunked_gemm;
+  }
+
+  // The tile kernel multiplies with one run of B a part, all of bf16.
+  [[nodiscard]] bool one_product(const Gemm& g) const {
+    for (const Part& p : graph_.parts_of(g)) {
+      const auto b = graph_.slices(p.b);
+      for (std::size_t i = 1; i < b.size(); ++i) {
+        const bool joins = b[i].buffer == b[i - 1].buffer && b[i].col == b[i - 1].col && b[i].cols == b[i - 1].cols &&
+                           b[i].row == b[i - 1].row + b[i - 1].rows;
+        if (!joins) return false;
+      }
+      for (const Range r : {p.a, p.b, p.c}) {
+        for (const Slice& s : graph_.slices(r)) {
+          if (graph_.buffer(s.buffer).dtype != DType::bf16) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  Execution transfer(const Op& op, const Transfer& t) {
+    if (t.codec != Codec::none) refuse(op, "coded transfers");
+    if (t.mover == Mover::sm) return Execution::sm_copy;
+    if (t.mover == Mover::remote_store) {
+      note("remote stores run as a copy kernel behind the tiles that they follow");
+      return Execution::sm_copy;
+    }
+    if (t.accumulate || t.fan == Fan::reduce) {
+      note("transfers that add run as kernels: copy engines do not add");
+      return Execution::sm_copy;
+    }
+    if (t.fan == Fan::multicast) note("multicast runs as one copy a destination");
+    return Execution::copy_engine;
+  }
+
+  Execution collective(const Op& op, const Collective& c) {
+    const bool library = !shared_ && op.lanes.size() > 1;
+    if (!library) {
+      note("collectives run as copies: several devices of the graph share a GPU");
+      return Execution::copy_collective;
+    }
+    if (c.algorithm == CollectiveAlgorithm::nvls)
+      note("in-switch collectives run as the library's ring: multicast is off");
+    return Execution::library_collective;
+  }
+
+  const OpGraph& graph_;
+  const PlanOptions& options_;
+  bool shared_;
+  std::vector<std::string>& notes_;
+};
+
+}  // namespace
+
+std::vector<Execution> choose_execution(const OpGraph& graph, const DeviceMap& map, const PlanOptions& options,
+                                        std::vector<std::string>& notes) {
+  Chooser chooser(graph, map, options, notes);
+  std::vector<Execution> how;
+  how.reserve(graph.ops().size());
+  for (const Op& op : graph.ops()) how.push_back(chooser.choose(op));
+  return how;
+}
+
+}  // namespace overlap::cuda
