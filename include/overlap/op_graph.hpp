@@ -92,7 +92,7 @@ struct Gemm {
   bool accumulate = false;    // beta = 1: C is read too
   PartOrder order = PartOrder::ready;
   std::uint32_t max_sms = 0;  // SMs the kernel may use; 0 = all
-  Range parts;                // into OpGraph::parts()
+  Range parts{};              // into OpGraph::parts()
 };
 
 // Row and column rectangle of a Gemm with what it needs: A, B and C are stacks of slices (rows of A and C, rows of B).
@@ -170,7 +170,7 @@ struct Elementwise {
   ElementwiseKind kind = ElementwiseKind::copy;
   std::uint16_t ctas = 0;  // SMs it wants; 0 = the cost model's choice
   Codec codec = Codec::none;
-  Seconds delay;  // for ElementwiseKind::delay
+  Seconds delay{};  // for ElementwiseKind::delay
 };
 
 using Work = std::variant<Gemm, Transfer, Collective, Elementwise>;

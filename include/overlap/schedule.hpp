@@ -37,6 +37,8 @@ class Params {
  public:
   Params() = default;
   void set(std::string name, ParamValue value);
+  [[nodiscard]] bool has(std::string_view name) const;
+  // Value of a parameter that the schedule declares; CheckError otherwise.
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
   [[nodiscard]] double real(std::string_view name) const;
   [[nodiscard]] const std::string& text(std::string_view name) const;
@@ -63,10 +65,12 @@ struct Tensor {
   std::vector<Dep> ready;
   std::uint32_t global_row = 0;
   std::uint32_t global_col = 0;
+  std::uint32_t problem = 0;  // independent products of one layer (Placement::problem)
 };
 struct LayerInputs {
-  std::vector<Tensor> x;  // by rank
-  std::vector<Tensor> w;  // by rank
+  std::vector<Tensor> x;     // by rank
+  std::vector<Tensor> w;     // by rank
+  std::vector<Tensor> side;  // by rank: shards of problem 1, which a bulk collective gathers; empty elsewhere
 };
 
 enum class RefusalKind : std::uint8_t { degree, capability, pattern };
@@ -100,7 +104,7 @@ struct ScheduleInfo {
   std::vector<ParamInfo> params;
   // Why it cannot run here; nullopt = it can. May refuse for degree, missing capability or pattern only.
   std::optional<Refusal> (*refuses)(const ScheduleContext&);
-  // Adds the ops; returns Y by rank with its ready ops.
+  // Adds the ops; returns Y with its ready ops: one Tensor a rank, or more where a rank's rows are not adjacent.
   std::vector<Tensor> (*build)(GraphBuilder&, const ScheduleContext&, const LayerInputs&);
   // May be null. nullopt where the form does not apply.
   std::optional<ClosedForm> (*closed_form)(const ScheduleContext&, const PieceTimes&);
@@ -116,7 +120,11 @@ Params complete_params(const ScheduleInfo& info, const std::vector<std::pair<std
 // The graph of one layer: makes inputs and weights as the pattern divides them, builds, records the outputs.
 // Throws CheckError when the schedule refuses.
 OpGraph build_layer(const ScheduleInfo& info, const ScheduleContext& context);
-// The same layer scaled down so that the graph has the same structure (same_structure()) and a reference run is cheap.
-Workload twin(const Workload& w);
+// The inputs that build_layer makes.
+LayerInputs layer_inputs(GraphBuilder& builder, const Workload& w);
+// The same layer scaled down so that a reference run is cheap: each extent keeps its remainders and at least one row or
+// column in each of `pieces` pieces of each rank. With as many pieces as the schedule cuts a rank's share into, the
+// graph has the same structure (same_structure()).
+Workload twin(const Workload& w, std::uint32_t pieces = 8);
 
 }  // namespace overlap

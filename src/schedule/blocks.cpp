@@ -1,0 +1,190 @@
+#include "schedule/blocks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace overlap::blocks {
+
+LaneId compute_lane(GraphBuilder& b, DeviceId device) {
+  return b.lane(device, 0, "compute");
+}
+LaneId comm_lane(GraphBuilder& b, DeviceId device, std::uint32_t index) {
+  if (index == 0) return b.lane(device, 1, "comm");
+  return b.lane(device, 1 + 2 * index, fmt::format("comm {}", index + 1));
+}
+LaneId reduce_lane(GraphBuilder& b, DeviceId device, std::uint32_t index) {
+  if (index == 0) return b.lane(device, 2, "reduce");
+  return b.lane(device, 2 + 2 * index, fmt::format("reduce {}", index + 1));
+}
+
+void push(std::vector<Slice>& stack, const Slice& s) {
+  if (s.rows == 0 || s.cols == 0) return;
+  if (!stack.empty()) {
+    Slice& last = stack.back();
+    if (last.buffer == s.buffer && last.row + last.rows == s.row && last.col == s.col && last.cols == s.cols) {
+      last.rows += s.rows;
+      return;
+    }
+  }
+  stack.push_back(s);
+}
+
+void push_rows(std::vector<Slice>& stack, std::span<const Slice> from, std::uint32_t row, std::uint32_t rows) {
+  std::uint32_t begin = 0;
+  for (const Slice& s : from) {
+    const std::uint32_t lo = std::max(begin, row);
+    const std::uint32_t hi = std::min(begin + s.rows, row + rows);
+    if (lo < hi) push(stack, {s.buffer, s.row + (lo - begin), hi - lo, s.col, s.cols});
+    begin += s.rows;
+  }
+}
+
+std::uint32_t rows_of(std::span<const Slice> stack) {
+  std::uint32_t rows = 0;
+  for (const Slice& s : stack) rows += s.rows;
+  return rows;
+}
+
+Slice columns(Slice s, std::uint32_t col, std::uint32_t cols) {
+  s.col += col;
+  s.cols = cols;
+  return s;
+}
+
+// ---- outputs -----------------------------------------------------------------------------------------------------
+
+std::vector<Tensor> outputs(GraphBuilder& b, const Workload& w) {
+  std::vector<Tensor> out(w.tp);
+  for (std::uint32_t r = 0; r < w.tp; ++r) {
+    const bool gathers = w.pattern == Pattern::ag_gemm;
+    const Extent rows = gathers ? Extent{0, w.tokens} : piece(w.tokens, w.tp, r);
+    const Extent cols = gathers ? piece(w.out, w.tp, r) : Extent{0, w.out};
+    out[r].device = DeviceId(r);
+    out[r].global_row = rows.begin;
+    out[r].global_col = cols.begin;
+    out[r].slices = {b.all(b.buffer(DeviceId(r), rows.size, cols.size, w.output, BufferRole::output, "Y"))};
+  }
+  return out;
+}
+
+// ---- parameters --------------------------------------------------------------------------------------------------
+
+ParamInfo mover_param(bool library, std::string_view fallback) {
+  ParamInfo p;
+  p.name = "mover";
+  p.summary = library ? "who moves the data: copy engines (DMA), thread blocks on SMs, or a library collective"
+                      : "who moves the data: copy engines (DMA) or thread blocks on SMs";
+  p.fallback = std::string(fallback);
+  p.choices = {"dma", "sm"};
+  p.search = {std::string("dma"), std::string("sm")};
+  if (library) {
+    p.choices.emplace_back("library");
+    p.search.emplace_back(std::string("library"));
+  }
+  return p;
+}
+
+ParamInfo path_param() {
+  ParamInfo p;
+  p.name = "path";
+  p.summary = "dma and sm: every rank to every rank at once, or neighbour to neighbour round a ring";
+  p.fallback = std::string("direct");
+  p.choices = {"direct", "ring"};
+  p.search = {std::string("direct"), std::string("ring")};
+  return p;
+}
+
+ParamInfo ctas_param() {
+  ParamInfo p;
+  p.name = "ctas";
+  p.unit = "CTAs";
+  p.summary = "mover sm: thread blocks of a device that move data, shared by its communication lanes";
+  p.fallback = std::int64_t{16};
+  p.min = 1;
+  p.max = 1024;
+  return p;
+}
+
+ParamInfo channels_param() {
+  ParamInfo p;
+  p.name = "channels";
+  p.unit = "SMs";
+  p.summary = "mover library: SMs that each member holds; 0 = the library's default";
+  p.fallback = std::int64_t{0};
+  p.min = 0;
+  p.max = 1024;
+  return p;
+}
+
+ParamInfo spare_sms_param() {
+  ParamInfo p;
+  p.name = "spare_sms";
+  p.unit = "SMs";
+  p.summary = "SMs that the GEMMs leave free for communication kernels";
+  p.fallback = std::int64_t{0};
+  p.min = 0;
+  p.max = 1024;
+  return p;
+}
+
+Comm comm_of(const ScheduleContext& ctx, std::uint32_t lanes) {
+  const Params& params = ctx.params;
+  Comm comm;
+  comm.ranks = ctx.workload.tp;
+  comm.lanes = std::max(lanes, 1U);
+  const std::string& mover = params.text("mover");
+  if (mover == "library") {
+    comm.path = Path::library;
+  } else {
+    comm.path = params.has("path") && params.text("path") == "ring" ? Path::ring : Path::direct;
+  }
+  if (mover == "sm") {
+    comm.transfer.mover = Mover::sm;
+    const auto total = static_cast<std::uint32_t>(params.integer("ctas"));
+    comm.transfer.ctas = static_cast<std::uint16_t>(std::max(1U, total / comm.lanes));
+  }
+  if (params.has("channels")) comm.channels = static_cast<std::uint16_t>(params.integer("channels"));
+  comm.ring = ctx.topology.ring_order(comm.ranks);
+  comm.position.resize(comm.ranks);
+  for (std::uint32_t i = 0; i < comm.ranks; ++i) comm.position[comm.ring[i].index()] = i;
+  return comm;
+}
+
+std::uint32_t gemm_sms(const ScheduleContext& ctx, const Comm& comm, DeviceId device) {
+  if (comm.transfer.mover != Mover::sm || comm.path == Path::library) return 0;
+  const std::uint32_t taken = comm.transfer.ctas * comm.lanes;
+  const std::uint32_t sms = ctx.devices[device.index()].sms;
+  return sms > taken ? sms - taken : 1;
+}
+
+std::uint32_t unspared_sms(const ScheduleContext& ctx, DeviceId device) {
+  const auto spare = static_cast<std::uint32_t>(ctx.params.integer("spare_sms"));
+  if (spare == 0) return 0;
+  const std::uint32_t sms = ctx.devices[device.index()].sms;
+  return sms > spare ? sms - spare : 1;
+}
+
+std::optional<Refusal> refuse_common(const ScheduleContext& ctx, std::span<const Pattern> patterns) {
+  const Workload& w = ctx.workload;
+  if (std::find(patterns.begin(), patterns.end(), w.pattern) == patterns.end())
+    return Refusal{RefusalKind::pattern, fmt::format("it is not defined for {}", to_text(w.pattern))};
+  const std::size_t have = std::min<std::size_t>(ctx.topology.device_count(), ctx.devices.size());
+  if (w.tp > have)
+    return Refusal{RefusalKind::degree, fmt::format("it needs {} devices, the topology has {}", w.tp, have)};
+  if (!ctx.params.has("mover") || w.tp == 1) return std::nullopt;
+  const std::string& mover = ctx.params.text("mover");
+  if (mover == "library") return std::nullopt;
+  if (!ctx.topology.capabilities().peer_access)
+    return Refusal{RefusalKind::capability, "devices of this topology cannot copy to each other directly"};
+  for (std::uint32_t r = 0; r < w.tp; ++r) {
+    const Device& d = ctx.devices[r];
+    if (mover == "dma" && d.copy_engines == 0)
+      return Refusal{RefusalKind::capability, fmt::format("device '{}' has no copy engine", d.name)};
+    if (mover == "sm" && d.sms <= 1)
+      return Refusal{RefusalKind::capability, fmt::format("device '{}' has no SMs to spare", d.name)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace overlap::blocks

@@ -1,0 +1,78 @@
+// InterDecom(d): layer cut along the tokens in d stages; the collective of one stage runs beside the GEMM of another.
+// Compass (arXiv 2609.10549) section "decomposition"; Megatron-LM and MindSpeed CoC call it data slicing.
+//
+// Closed form: T(d) = (d-1) max(Tcomp/d, Tcomm/d) + Tcomp/d + Tcomm/d, here with the pieces' own times, so that unequal
+// pieces and pieces less efficient than the whole are priced as they are. Compass multiplies the first term with
+// eta(d) = alpha d + beta (compass_models.hpp).
+#include <algorithm>
+
+#include "schedule/decomposed.hpp"
+
+namespace overlap {
+namespace {
+
+using namespace blocks;
+
+const std::vector<Pattern> kPatterns = {Pattern::ag_gemm, Pattern::gemm_rs};
+
+ParamInfo degree_param() {
+  ParamInfo p;
+  p.name = "d";
+  p.unit = "stages";
+  p.summary = "stages that the tokens are cut into";
+  p.fallback = std::int64_t{4};
+  p.min = 1;
+  p.max = 4096;
+  p.search = {std::int64_t{2}, std::int64_t{4}, std::int64_t{8}};
+  return p;
+}
+
+std::optional<Refusal> refuses(const ScheduleContext& ctx) {
+  return refuse_common(ctx, kPatterns);
+}
+
+std::uint32_t degree(const ScheduleContext& ctx) {
+  return static_cast<std::uint32_t>(ctx.params.integer("d"));
+}
+
+std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
+  const std::uint32_t p = ctx.workload.tp;
+  const Stages stages{degree(ctx), comm_of(ctx, p > 1 ? p - 1 : 1)};
+  return ctx.workload.pattern == Pattern::ag_gemm ? gather_stages(b, ctx, in, stages)
+                                                  : scatter_stages(b, ctx, in, stages);
+}
+
+std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTimes& times) {
+  const Workload& w = ctx.workload;
+  const std::uint32_t d = degree(ctx);
+  Seconds first;   // end of the stage's first op: the collective of AG+GEMM, the GEMM of GEMM+RS
+  Seconds second;  // end of its second op
+  bool exact = true;
+  for (std::uint32_t i = 0; i < d; ++i) {
+    if (stage_rows(w, d, i) == 0) continue;
+    const StageTime comm = stage_collective(ctx, times, d, i);
+    const Seconds comp = times.gemm(stage_gemm(w, d, i, 0), false);
+    const bool gathers = w.pattern == Pattern::ag_gemm;
+    first += gathers ? comm.time : comp;
+    second = std::max(first, second) + (gathers ? comp : comm.time);
+    exact = exact && comm.exact;
+  }
+  return ClosedForm{second, "(d-1) max(Tcomp/d, Tcomm/d) + (Tcomp + Tcomm)/d",
+                    "equal shards, ranks in step, no contention between GEMM and transfers", exact};
+}
+
+}  // namespace
+
+ScheduleInfo interdecom_schedule() {
+  return {.name = "interdecom",
+          .summary = "d stages: the collective of one stage beside the GEMM of another",
+          .source = "Compass (arXiv 2609.10549), decomposition; Megatron-LM data slicing",
+          .patterns = kPatterns,
+          .params = {degree_param(), mover_param(true, "dma"), path_param(), ctas_param(), channels_param(),
+                     spare_sms_param()},
+          .refuses = refuses,
+          .build = build,
+          .closed_form = closed_form};
+}
+
+}  // namespace overlap
