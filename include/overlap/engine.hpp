@@ -25,7 +25,8 @@ struct FluidResource {
   Bandwidth capacity;
 };
 
-enum class PoolKind : std::uint8_t { sm, copy_engine, host };
+// `mma`: the matrix units of a device as one slot, for GEMMs that are priced as a whole.
+enum class PoolKind : std::uint8_t { sm, copy_engine, mma, host };
 struct SlotPool {
   DeviceId device;
   PoolKind kind = PoolKind::sm;

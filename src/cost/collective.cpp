@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <string_view>
+
+#include "cost/pricer.hpp"
+#include "overlap/error.hpp"
+
+namespace overlap::cost {
+namespace {
+
+std::string_view table_name(CollectiveKind k) {
+  switch (k) {
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
+    case CollectiveKind::broadcast:
+      break;
+  }
+  return "broadcast";
+}
+
+// The members in the ring order of the topology.
+std::vector<DeviceId> ring_of(std::span<const DeviceId> members, const Topology& topo) {
+  std::uint32_t last = 0;
+  for (const DeviceId d : members) last = std::max(last, d.v);
+  std::vector<DeviceId> ring;
+  for (const DeviceId d : topo.ring_order(last + 1)) {
+    if (std::find(members.begin(), members.end(), d) != members.end()) ring.push_back(d);
+  }
+  return ring;
+}
+
+void add_ring(CollectivePlan& plan, const std::vector<DeviceId>& ring, double bytes) {
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    plan.pairs.push_back({ring[i], ring[(i + 1) % ring.size()], bytes});
+  }
+}
+
+void add_direct(CollectivePlan& plan, std::span<const DeviceId> members, double bytes) {
+  for (const DeviceId a : members) {
+    for (const DeviceId b : members) {
+      if (a != b) plan.pairs.push_back({a, b, bytes});
+    }
+  }
+}
+
+}  // namespace
+
+// Ring: n-1 steps (2(n-1) for all-reduce), each edge carries (n-1)/n of the buffer a pass. Direct: every pair its own
+// piece, one step. NVLS: a member sends each byte once into the switch and gets each byte once out of it.
+CollectivePlan plan_collective(CollectiveKind kind, CollectiveAlgorithm algorithm, std::span<const DeviceId> members,
+                               const Topology& topo) {
+  const double n = static_cast<double>(members.size());
+  const auto steps = static_cast<std::uint32_t>(members.size() - 1);
+  const bool reduce_all = kind == CollectiveKind::all_reduce;
+  CollectivePlan plan;
+  if (kind == CollectiveKind::all_to_all) {
+    add_direct(plan, members, 1 / (n * n));
+    return plan;
+  }
+  if (algorithm == CollectiveAlgorithm::nvls && topo.capabilities().in_switch_multicast) {
+    const bool scatter = kind == CollectiveKind::reduce_scatter;
+    plan.in_switch_up = kind == CollectiveKind::all_gather ? 1 / n : 1.0;
+    plan.in_switch_down = scatter ? 1 / n : 1.0;
+    plan.steps = reduce_all ? 2 : 1;
+    return plan;
+  }
+  if (kind == CollectiveKind::broadcast) {
+    std::vector<DeviceId> ring(members.begin(), members.end());
+    for (std::size_t i = 0; i + 1 < ring.size(); ++i) plan.pairs.push_back({ring[i], ring[i + 1], 1.0});
+    plan.steps = steps;
+    return plan;
+  }
+  switch (algorithm) {
+    case CollectiveAlgorithm::one_shot:
+      add_direct(plan, members, reduce_all ? 1.0 : 1 / n);
+      return plan;
+    case CollectiveAlgorithm::direct:
+    case CollectiveAlgorithm::two_shot:
+      add_direct(plan, members, (reduce_all ? 2.0 : 1.0) / n);
+      plan.steps = reduce_all ? 2 : 1;
+      return plan;
+    default:
+      add_ring(plan, ring_of(members, topo), (reduce_all ? 2 : 1) * (n - 1) / n);
+      plan.steps = reduce_all ? 2 * steps : steps;
+      return plan;
+  }
+}
+
+namespace {
+
+// Time of a table at `bytes`: linear between knots, along the last segment beyond them, in proportion below them only
+// as far as the first knot (a collective of no bytes still costs its start).
+Seconds table_time(const CollectiveTable& t, Bytes bytes) {
+  if (t.knots.size() == 1) return t.knots[0].time;
+  std::size_t i = 1;
+  while (i + 1 < t.knots.size() && t.knots[i].bytes < bytes) ++i;
+  const CollectiveKnot& a = t.knots[i - 1];
+  const CollectiveKnot& b = t.knots[i];
+  const double x = std::max(0.0, (bytes - a.bytes) / (b.bytes - a.bytes));
+  return a.time + (b.time - a.time) * x;
+}
+
+const CollectiveTable* find_table(const Device& d, const Collective& c, std::size_t members) {
+  const CollectiveTable* best = nullptr;
+  for (const CollectiveTable& t : d.collectives) {
+    if (t.kind != table_name(c.kind) || t.members != members || t.knots.empty()) continue;
+    if (c.channels != 0 && t.channels == c.channels) return &t;
+    if (best == nullptr || (c.channels == 0 && t.channels == d.collective_channels)) best = &t;
+  }
+  return best;
+}
+
+}  // namespace
+
+Demand Pricer::collective(const Op& op, const Collective& c) {
+  const Topology& topo = machine_.topology;
+  std::vector<DeviceId> members;
+  for (const LaneId l : graph_.lane_refs(op.lanes)) members.push_back(graph_.lane(l).device);
+  const double n = static_cast<double>(members.size());
+  const Device& dev = device(members.front());
+  Demand d;
+  d.kind = DemandKind::fluid;
+  // The whole buffer: what a member gathers, scatters, reduces or exchanges.
+  const bool gathers = c.kind == CollectiveKind::all_gather;
+  d.work = graph_.bytes(gathers ? op.writes : op.reads) / (c.kind == CollectiveKind::broadcast ? 1.0 : n);
+  const CollectiveTable* table =
+      c.algorithm == CollectiveAlgorithm::automatic ? find_table(dev, c, members.size()) : nullptr;
+  if (members.size() > 1 && d.work.si() > 0) {
+    const auto lone = [&](const CollectivePlan& p) {
+      Demand r = d;
+      std::vector<Use> uses;
+      for (const PairShare& s : p.pairs) {
+        add_route(uses, s.from, s.to, s.bytes_per_byte);
+        add_hbm(uses, s.from, s.bytes_per_byte);
+        add_hbm(uses, s.to, s.bytes_per_byte);
+        const Seconds hop = topo.route_latency(s.from, s.to) * static_cast<double>(p.steps);
+        if (options_.effects.latency) r.latency = std::max(r.latency, hop);
+        if (options_.network == NetworkModel::alpha_beta) {
+          r.cap = std::min(r.cap, topo.route_bandwidth(s.from, s.to) / s.bytes_per_byte);
+        }
+      }
+      for (std::size_t i = 0; p.pairs.empty() && i < members.size(); ++i) {
+        // Up: from the member to the switch, the first link of any route; down: the last link of a route to it.
+        const DeviceId other = members[i == 0 ? 1 : 0];
+        const Link& up = topo.links()[topo.route(members[i], other).front().index()];
+        const Link& down = topo.links()[topo.route(other, members[i]).back().index()];
+        const auto add = [&](ResourceId id, double w) {
+          if (id.valid()) uses.push_back({id, w});
+        };
+        add(injection_[up.from.index()], p.in_switch_up);
+        add(link_[topo.route(members[i], other).front().index()], p.in_switch_up);
+        add(link_[topo.route(other, members[i]).back().index()], p.in_switch_down);
+        add(ejection_[down.to.index()], p.in_switch_down);
+        add_hbm(uses, members[i], p.in_switch_up + p.in_switch_down);
+        if (options_.effects.latency) {
+          r.latency = std::max(r.latency, topo.route_latency(members[i], other) * static_cast<double>(p.steps));
+        }
+        if (options_.network == NetworkModel::alpha_beta) {
+          r.cap = std::min(r.cap, std::min(up.payload() / p.in_switch_up, down.payload() / p.in_switch_down));
+        }
+      }
+      r.uses = intern(std::move(uses));
+      Seconds flow = r.cap.si() < 1e300 ? r.work / r.cap : Seconds();
+      for (std::uint32_t u = r.uses.begin; u < r.uses.end; ++u) {
+        const Use& use = out_.demands.uses[u];
+        flow = std::max(flow, r.work * use.weight / out_.resources.fluids[use.resource.index()].capacity);
+      }
+      return std::pair(r, r.latency + flow);
+    };
+    auto best = lone(plan_collective(c.kind, c.algorithm, members, topo));
+    if (c.algorithm == CollectiveAlgorithm::automatic && c.kind != CollectiveKind::broadcast) {
+      const auto direct = lone(plan_collective(c.kind, CollectiveAlgorithm::direct, members, topo));
+      if (direct.second < best.second) best = direct;
+    }
+    d = best.first;
+    if (table != nullptr) {
+      // The table's time is the lone time: its rate caps the flow, so that other traffic can only slow it.
+      const Seconds t = table_time(*table, d.work);
+      d.latency = options_.effects.latency ? std::min(t * 0.5, table->knots.front().time) : Seconds();
+      d.cap = d.work / (t - d.latency);
+    }
+  } else {
+    d.kind = DemandKind::fixed;
+  }
+  if (options_.effects.sm_slots && dev.sms > 0 && members.size() > 1) {
+    const std::uint32_t fallback = table != nullptr && table->channels > 0 ? table->channels : dev.collective_channels;
+    d.slots = slots(sm_pool(members.front()), std::min<std::uint32_t>(c.channels > 0 ? c.channels : fallback, dev.sms));
+  }
+  return d;
+}
+
+}  // namespace overlap::cost

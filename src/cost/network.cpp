@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "cost/pricer.hpp"
+#include "overlap/error.hpp"
+
+namespace overlap::cost {
+namespace {
+
+// Coded bytes per plain byte of bf16, as the codecs' papers and a normal distribution give it.
+double coded_share(Codec c) {
+  switch (c) {
+    case Codec::window:
+      return 0.708;
+    case Codec::entropy:
+      return 0.68;
+    case Codec::none:
+      break;
+  }
+  return 1.0;
+}
+
+}  // namespace
+
+void Pricer::add_hbm(std::vector<Use>& uses, DeviceId d, double weight) const {
+  if (hbm_of(d).valid() && weight > 0) uses.push_back({hbm_of(d), weight});
+}
+
+// Links of the route from a to b with the limits of the nodes that it leaves and enters.
+void Pricer::add_route(std::vector<Use>& uses, DeviceId a, DeviceId b, double weight) const {
+  const Topology& topo = machine_.topology;
+  const auto add = [&](ResourceId r) {
+    if (r.valid()) uses.push_back({r, weight});
+  };
+  for (const LinkId id : topo.route(a, b)) {
+    const Link& l = topo.links()[id.index()];
+    add(injection_[l.from.index()]);
+    add(link_[id.index()]);
+    add(ejection_[l.to.index()]);
+  }
+}
+
+// One range per distinct set of uses; equal resources are merged, order is by resource.
+Range Pricer::intern(std::vector<Use> uses) {
+  std::sort(uses.begin(), uses.end(), [](const Use& x, const Use& y) { return x.resource < y.resource; });
+  std::vector<Use> merged;
+  std::vector<std::uint64_t> key;
+  for (const Use& u : uses) {
+    if (!merged.empty() && merged.back().resource == u.resource) {
+      merged.back().weight += u.weight;
+    } else {
+      merged.push_back(u);
+    }
+  }
+  for (const Use& u : merged) {
+    key.push_back(u.resource.v);
+    key.push_back(std::bit_cast<std::uint64_t>(u.weight));
+  }
+  const auto [it, fresh] = use_sets_.try_emplace(std::move(key));
+  if (fresh) {
+    std::vector<Use>& pool = out_.demands.uses;
+    it->second.begin = static_cast<std::uint32_t>(pool.size());
+    pool.insert(pool.end(), merged.begin(), merged.end());
+    it->second.end = static_cast<std::uint32_t>(pool.size());
+  }
+  return it->second;
+}
+
+Range Pricer::slots(PoolId pool, std::uint32_t count) {
+  if (count == 0) return {};
+  const auto [it, fresh] = slot_ranges_.try_emplace((std::uint64_t{pool.v} << 32) | count);
+  if (fresh) {
+    std::vector<SlotNeed>& s = out_.demands.slots;
+    s.push_back({pool, count});
+    it->second = {static_cast<std::uint32_t>(s.size() - 1), static_cast<std::uint32_t>(s.size())};
+  }
+  return it->second;
+}
+
+// A copy from a to b: HBM of both ends (read there, written here) and the route between.
+Range Pricer::pair_uses(DeviceId a, DeviceId b) {
+  const auto [it, fresh] = pairs_.try_emplace((std::uint64_t{a.v} << 32) | b.v);
+  if (fresh) {
+    std::vector<Use> uses;
+    add_hbm(uses, a, 1);
+    add_hbm(uses, b, 1);
+    if (a != b) add_route(uses, a, b, 1);
+    it->second = intern(std::move(uses));
+  }
+  return it->second;
+}
+
+Demand Pricer::transfer(const Op& op, const Transfer& t) {
+  const DeviceId issuer = graph_.device_of(op);
+  const auto reads = graph_.slices(op.reads);
+  const auto writes = graph_.slices(op.writes);
+  if (reads.empty() || writes.empty()) {
+    throw CheckError("transfer " + graph_.text(op.label) + " reads or writes nothing");
+  }
+  Demand d;
+  d.kind = DemandKind::fluid;
+  const DeviceId from = graph_.buffer(reads.front().buffer).device;
+  const DeviceId to = graph_.buffer(writes.front().buffer).device;
+  if (t.fan != Fan::copy) {
+    d = fan(op, t);
+  } else {
+    d.work = graph_.bytes(op.reads) * coded_share(t.codec);
+    d.uses = pair_uses(from, to);
+    if (from != to) {
+      d.latency = options_.effects.latency ? machine_.topology.route_latency(from, to) : Seconds();
+      if (options_.network == NetworkModel::alpha_beta) d.cap = machine_.topology.route_bandwidth(from, to);
+      if (machine_.topology.group_of(from) != machine_.topology.group_of(to) &&
+          options_.penalties.root_complex_p2p < 1) {
+        d.cap = std::min(d.cap, machine_.topology.route_bandwidth(from, to) * options_.penalties.root_complex_p2p);
+      }
+    } else {
+      d.cap = copy_rate(from) * 0.5;
+    }
+  }
+  if (t.mover == Mover::copy_engine && options_.effects.copy_engines && device(issuer).copy_engines > 0) {
+    d.slots = slots(copy_pool(issuer), 1);
+  }
+  if (t.mover == Mover::sm && options_.effects.sm_slots && device(issuer).sms > 0) {
+    d.slots = slots(sm_pool(issuer), std::min<std::uint32_t>(std::max<std::uint32_t>(t.ctas, 1), device(issuer).sms));
+  }
+  if (d.work.si() <= 0) d.kind = DemandKind::fixed;
+  return d;
+}
+
+// Multicast and in-switch reduction: a tree of links, each used once by the one stream that crosses it.
+Demand Pricer::fan(const Op& op, const Transfer& t) {
+  const bool out = t.fan == Fan::multicast;
+  const auto many = graph_.slices(out ? op.writes : op.reads);
+  const DeviceId root = graph_.buffer(graph_.slices(out ? op.reads : op.writes).front().buffer).device;
+  const Topology& topo = machine_.topology;
+  Demand d;
+  d.kind = DemandKind::fluid;
+  d.work = graph_.bytes(out ? op.reads : op.writes);
+  std::set<DeviceId> ends;
+  for (const Slice& s : many) ends.insert(graph_.buffer(s.buffer).device);
+  std::vector<Use> uses;
+  add_hbm(uses, root, 1);
+  std::set<LinkId> tree;
+  for (const DeviceId e : ends) {
+    add_hbm(uses, e, 1);
+    if (e == root) continue;
+    const DeviceId a = out ? root : e, b = out ? e : root;
+    for (const LinkId l : topo.route(a, b)) tree.insert(l);
+    if (options_.effects.latency) d.latency = std::max(d.latency, topo.route_latency(a, b));
+    if (options_.network == NetworkModel::alpha_beta) d.cap = std::min(d.cap, topo.route_bandwidth(a, b));
+  }
+  for (const LinkId id : tree) {
+    const Link& l = topo.links()[id.index()];
+    for (const ResourceId r : {injection_[l.from.index()], link_[id.index()], ejection_[l.to.index()]}) {
+      if (r.valid()) uses.push_back({r, 1});
+    }
+  }
+  d.uses = intern(std::move(uses));
+  return d;
+}
+
+}  // namespace overlap::cost

@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "cost/pricer.hpp"
+#include "overlap/error.hpp"
+
+namespace overlap {
+
+Priced price(const OpGraph& graph, const Machine& machine, const CostOptions& options) {
+  return cost::Pricer(graph, machine, options).run();
+}
+
+namespace cost {
+namespace {
+
+// Tiles of a Gemm priced as a whole: their area is the greatest common divisor of the parts' areas.
+std::uint64_t common_area(std::span<const Part> parts) {
+  std::uint64_t unit = 0;
+  for (const Part& p : parts) unit = std::gcd(unit, std::uint64_t{p.rect.rows} * p.rect.cols);
+  return unit;
+}
+
+}  // namespace
+
+Demand Pricer::gemm(const Op& op, const Gemm& g) {
+  const DeviceId dev = graph_.device_of(op);
+  const auto parts = graph_.parts_of(g);
+  Demand d;
+  d.kind = DemandKind::tiles;
+  if (std::uint64_t{g.m} * g.n * g.k == 0 || parts.empty()) {
+    d.kind = DemandKind::fixed;
+    return d;
+  }
+  DType output = g.dtype;
+  if (const auto c = graph_.slices(parts.front().c); !c.empty()) output = graph_.buffer(c.front().buffer).dtype;
+  std::vector<std::uint32_t> key = {like_[dev.index()],
+                                    g.m,
+                                    g.n,
+                                    g.k,
+                                    static_cast<std::uint32_t>(g.dtype),
+                                    static_cast<std::uint32_t>(output),
+                                    g.accumulate ? 1U : 0U,
+                                    g.max_sms};
+  if (parts.size() > 1) {
+    for (const Part& p : parts) key.insert(key.end(), {p.rect.rows, p.rect.cols});
+  }
+  auto [it, fresh] = plans_.try_emplace(key);
+  if (fresh) {
+    it->second =
+        find_compute_model(options_.compute)
+            .plan({&device(dev), {g.m, g.n, g.k}, g.dtype, output, g.accumulate, g.max_sms, parts, options_.effects});
+  }
+  key[0] = dev.v;
+  const auto [demand, made] = tile_demands_.try_emplace(std::move(key));
+  if (made) demand->second = tile_demand(dev, g, it->second);
+  d.tiles = demand->second;
+  if (it->second.traffic.si() > 0 && hbm_of(dev).valid()) d.uses = intern({{hbm_of(dev), 1.0}});
+  return d;
+}
+
+std::uint32_t Pricer::tile_demand(DeviceId dev, const Gemm& g, const GemmPlan& plan) {
+  const auto parts = graph_.parts_of(g);
+  TileDemand t;
+  t.pool = plan.whole ? mma_pool(dev) : sm_pool(dev);
+  t.workers = plan.workers;
+  t.scheduler = g.max_sms > 0 && !plan.whole ? TileScheduler::carve_out : TileScheduler::dynamic;
+  t.first_tile = plan.first_tile;
+  t.finish = plan.finish;
+  t.last_wave = plan.last_wave;
+  std::vector<std::uint32_t>& counts = out_.demands.part_tiles;
+  t.part_tiles.begin = static_cast<std::uint32_t>(counts.size());
+  std::uint64_t total = 0;
+  const std::uint64_t unit = plan.whole ? common_area(parts) : 0;
+  for (const Part& p : parts) {
+    const std::uint64_t area = std::uint64_t{p.rect.rows} * p.rect.cols;
+    const std::uint64_t n = plan.whole ? area / std::max<std::uint64_t>(unit, 1)
+                                       : std::uint64_t{(p.rect.rows + plan.tile_m - 1) / plan.tile_m} *
+                                             ((p.rect.cols + plan.tile_n - 1) / plan.tile_n) * plan.splits;
+    if (n > 0xffffffffU) throw InputError("", "a Gemm has too many tiles");
+    counts.push_back(static_cast<std::uint32_t>(n));
+    total += n;
+  }
+  t.part_tiles.end = static_cast<std::uint32_t>(counts.size());
+  const double share = static_cast<double>(std::max<std::uint64_t>(total, 1));
+  t.tile_time = plan.whole ? plan.tile_time / share : plan.tile_time;
+  t.tile_traffic = plan.traffic / share;
+  out_.demands.tiles.push_back(t);
+  return static_cast<std::uint32_t>(out_.demands.tiles.size() - 1);
+}
+
+// Memory bound: every byte read or written once; a remote operand comes over the route. Delay is its own time.
+Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
+  const DeviceId dev = graph_.device_of(op);
+  Demand d;
+  if (e.kind == ElementwiseKind::delay) {
+    d.latency = e.delay;
+    return d;
+  }
+  d.kind = DemandKind::fluid;
+  d.work = graph_.bytes(op.reads) + graph_.bytes(op.writes);
+  d.cap = copy_rate(dev);
+  std::vector<Use> uses;
+  const auto touch = [&](Range slices, bool read) {
+    for (const Slice& s : graph_.slices(slices)) {
+      const DeviceId at = graph_.buffer(s.buffer).device;
+      const double share = graph_.bytes(s) / d.work;
+      add_hbm(uses, at, share);
+      if (at != dev) add_route(uses, read ? at : dev, read ? dev : at, share);
+    }
+  };
+  if (d.work.si() <= 0) {
+    d.kind = DemandKind::fixed;
+    return d;
+  }
+  touch(op.reads, true);
+  touch(op.writes, false);
+  d.uses = intern(std::move(uses));
+  if (options_.effects.sm_slots && device(dev).sms > 0) {
+    const std::uint32_t wanted = e.ctas > 0 ? e.ctas : std::max(1U, device(dev).sms / 4);
+    d.slots = slots(sm_pool(dev), std::min(wanted, device(dev).sms));
+  }
+  return d;
+}
+
+Priced Pricer::run() {
+  make_resources();
+  out_.demands.ops.reserve(graph_.ops().size());
+  for (const Op& op : graph_.ops()) {
+    Demand d;
+    if (const auto* g = std::get_if<Gemm>(&op.work)) d = gemm(op, *g);
+    if (const auto* t = std::get_if<Transfer>(&op.work)) d = transfer(op, *t);
+    if (const auto* c = std::get_if<Collective>(&op.work)) d = collective(op, *c);
+    if (const auto* e = std::get_if<Elementwise>(&op.work)) d = elementwise(op, *e);
+    out_.demands.ops.push_back(d);
+  }
+  return std::move(out_);
+}
+
+}  // namespace cost
+}  // namespace overlap

@@ -1,0 +1,76 @@
+// The state of one price() call: resources by place in the machine, interned ranges of uses and slots, GEMM plans by
+// shape. A million transfers between the same devices share one range of uses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cost/gemm_plan.hpp"
+
+namespace overlap::cost {
+
+class Pricer {
+ public:
+  Pricer(const OpGraph& graph, const Machine& machine, const CostOptions& options);
+  Priced run();
+
+ private:
+  // resources.cpp
+  void make_resources();
+  [[nodiscard]] ResourceId hbm_of(DeviceId d) const { return hbm_[d.index()]; }
+  [[nodiscard]] PoolId sm_pool(DeviceId d) const { return PoolId(3 * d.index()); }
+  [[nodiscard]] PoolId copy_pool(DeviceId d) const { return PoolId(3 * d.index() + 1); }
+  [[nodiscard]] PoolId mma_pool(DeviceId d) const { return PoolId(3 * d.index() + 2); }
+
+  // network.cpp
+  void add_route(std::vector<Use>& uses, DeviceId a, DeviceId b, double weight) const;
+  void add_hbm(std::vector<Use>& uses, DeviceId d, double weight) const;
+  Range intern(std::vector<Use> uses);
+  Range slots(PoolId pool, std::uint32_t count);
+  Range pair_uses(DeviceId a, DeviceId b);
+  Demand transfer(const Op& op, const Transfer& t);
+  Demand fan(const Op& op, const Transfer& t);
+
+  // collective.cpp
+  Demand collective(const Op& op, const Collective& c);
+
+  // price.cpp
+  Demand gemm(const Op& op, const Gemm& g);
+  Demand elementwise(const Op& op, const Elementwise& e);
+  std::uint32_t tile_demand(DeviceId d, const Gemm& g, const GemmPlan& plan);
+  [[nodiscard]] const Device& device(DeviceId d) const { return machine_.devices[d.index()]; }
+  [[nodiscard]] Bandwidth copy_rate(DeviceId d) const { return device(d).hbm * device(d).hbm_efficiency; }
+
+  const OpGraph& graph_;
+  const Machine& machine_;
+  const CostOptions& options_;
+  Priced out_;
+  std::vector<ResourceId> link_, injection_, ejection_;  // by LinkId, NodeId; invalid where there is no limit
+  std::vector<ResourceId> hbm_;                          // by DeviceId
+  std::vector<std::uint32_t> like_;                      // by DeviceId: first device of the same name
+  std::map<std::uint64_t, Range> pairs_;
+  std::map<std::uint64_t, Range> slot_ranges_;
+  std::map<std::vector<std::uint64_t>, Range> use_sets_;
+  std::map<std::vector<std::uint32_t>, GemmPlan> plans_;
+  std::map<std::vector<std::uint32_t>, std::uint32_t> tile_demands_;
+};
+
+// Phases of a collective among `devices`: what a byte of the whole buffer costs on each ordered pair.
+struct PairShare {
+  DeviceId from, to;
+  double bytes_per_byte;
+};
+struct CollectivePlan {
+  std::vector<PairShare> pairs;
+  std::uint32_t steps = 1;  // hops one after the other, each with a route's latency
+  double in_switch_up = 0;  // bytes a member sends into (gets out of) a multicasting switch per byte of the buffer
+  double in_switch_down = 0;
+};
+CollectivePlan plan_collective(CollectiveKind kind, CollectiveAlgorithm algorithm, std::span<const DeviceId> members,
+                               const Topology& topology);
+
+}  // namespace overlap::cost
