@@ -42,5 +42,7 @@ class FlowSolver {
 };
 
 std::unique_ptr<FlowSolver> make_plain_solver(std::span<const Bandwidth> capacities);
+// Exact and incremental: after an event it re-evaluates what the event can have changed.
+std::unique_ptr<FlowSolver> make_fast_solver(std::span<const Bandwidth> capacities);
 
 }  // namespace overlap

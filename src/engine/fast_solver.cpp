@@ -1,0 +1,229 @@
+#include "engine/fast_solver.hpp"
+
+#include <algorithm>
+
+namespace overlap::fast {
+
+namespace {
+
+// Completions closer than this, relative to the date, form one batch.
+constexpr double kBatch = 1e-12;
+constexpr double kNoCap = 1e299;
+
+double cap_level(Bandwidth cap, double share) {
+  return cap.si() >= kNoCap ? kUnbounded : cap.si() / share;
+}
+
+}  // namespace
+
+FastSolver::FastSolver(std::span<const Bandwidth> capacities, Options options)
+    : options_(options),
+      link_count_(static_cast<Index>(capacities.size())),
+      links_(capacities.size()),
+      level_(capacities.size(), kUnbounded),
+      groups_(capacities.size()) {
+  for (std::size_t i = 0; i < capacities.size(); ++i) links_[i].capacity = capacities[i].si();
+}
+
+Index FastSolver::new_slot() {
+  if (!free_slots_.empty()) {
+    const Index slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
+  flows_.emplace_back();
+  entry_at_.resize(flows_.size() << stride_log_, kNone);
+  return static_cast<Index>(flows_.size() - 1);
+}
+
+// More uses a flow than ever before: renumber the references of all entries.
+void FastSolver::widen(Index uses) {
+  const Index old_log = stride_log_;
+  while (stride_ < uses) {
+    stride_ *= 2;
+    ++stride_log_;
+  }
+  std::vector<Index> wider(flows_.size() << stride_log_, kNone);
+  for (std::size_t slot = 0; slot < flows_.size(); ++slot) {
+    const Flow& flow = flows_[slot];
+    if (flow.id == kNone) continue;
+    for (Index h = 0; h < flow.use_count; ++h) {
+      const Index at = entry_at_[(slot << old_log) + h];
+      const std::size_t ref = (slot << stride_log_) + h;
+      wider[ref] = at;
+      if (at != kNone) links_[flow.uses[h].resource.v].entries.at[at].ref = static_cast<Index>(ref);
+    }
+  }
+  entry_at_.swap(wider);
+}
+
+void FastSolver::start(FlowId id, const FlowSpec& spec) {
+  const auto use_count = static_cast<Index>(spec.uses.size());
+  if (use_count > stride_) widen(use_count);
+  const Index slot = new_slot();
+  if (id.v >= slot_of_.size()) slot_of_.resize(std::max<std::size_t>(id.index() + 1, 2 * slot_of_.size()), kNone);
+  slot_of_[id.v] = slot;
+  Flow& flow = flows_[slot];
+  flow.uses = spec.uses.data();
+  flow.use_count = use_count;
+  flow.id = id.v;
+  flow.share = spec.share;
+  flow.cap = cap_level(spec.cap, spec.share);
+  flow.left = spec.work.si() / spec.share;
+  const Index first = slot << stride_log_;
+  for (Index h = 0; h < use_count; ++h) {
+    const Use& use = flow.uses[h];
+    const double demand = use.weight * spec.share;
+    if (demand == 0) {
+      entry_at_[first + h] = kNone;
+      continue;
+    }
+    Link& link = links_[use.resource.v];
+    entry_at_[first + h] = link.entries.size;
+    entry_pool_.push(link.entries, {first + h, kNone, demand});
+    link.demand += demand;
+  }
+  pending_.push_back(slot);
+  ++live_;
+}
+
+// Takes the flow's entries out of its resources' lists; what that frees makes saturated resources due.
+void FastSolver::detach(Index slot) {
+  const Flow& flow = flows_[slot];
+  const Index first = slot << stride_log_;
+  for (Index h = 0; h < flow.use_count; ++h) {
+    const Index at = entry_at_[first + h];
+    if (at == kNone) continue;
+    const Index l = flow.uses[h].resource.v;
+    Link& link = links_[l];
+    const Index last = --link.entries.size;
+    if (last == 0) {
+      link.demand = 0;
+      link.least_cap = kUnbounded;
+      level_[l] = kUnbounded;
+      continue;
+    }
+    link.demand -= link.entries.at[at].demand;
+    if (at != last) {
+      link.entries.at[at] = link.entries.at[last];
+      entry_at_[link.entries.at[at].ref] = at;
+    }
+    if (level_[l] != kUnbounded) mark(l);
+  }
+}
+
+void FastSolver::drop(Index slot) {
+  Flow& flow = flows_[slot];
+  if (flow.own != kNone) {
+    free_own_.push_back(flow.own);
+    flow.own = kNone;
+  }
+  flow.id = kNone;
+  flow.group = kNone;
+  free_slots_.push_back(slot);
+  --live_;
+}
+
+Index FastSolver::slot_of(FlowId id) const {
+  return slot_of_[id.v];
+}
+
+double FastSolver::left_of(const Flow& flow) const {
+  if (flow.group == kNone) return flow.left;
+  const Group& group = groups_[flow.group];
+  const double clock = group.clock + level_[flow.group] * (now_ - group.since);
+  const double ends = flow.group >= link_count_ ? group.solo_ends : group.members.at[flow.member_at].ends;
+  return std::max(0.0, ends - clock);
+}
+
+Bytes FastSolver::cancel(FlowId id) {
+  const Index slot = slot_of(id);
+  Flow& flow = flows_[slot];
+  const Bytes left(left_of(flow) * flow.share);
+  if (flow.group == kNone)
+    pending_.erase(std::find(pending_.rbegin(), pending_.rend(), slot).base() - 1);
+  else
+    leave(slot);
+  detach(slot);
+  drop(slot);
+  return left;
+}
+
+void FastSolver::set_capacity(ResourceId r, Bandwidth capacity) {
+  links_[r.v].capacity = capacity.si();
+  mark(r.v);
+}
+
+void FastSolver::set_cap(FlowId id, Bandwidth cap) {
+  Flow& flow = flows_[slot_of(id)];
+  flow.cap = cap_level(cap, flow.share);
+  if (flow.group == kNone) return;
+  if (flow.group < link_count_) {
+    Link& link = links_[flow.group];
+    link.least_cap = std::min(link.least_cap, flow.cap);
+    mark(flow.group);
+  } else {
+    touch(flow.group);
+    level_[flow.group] = flow.cap;
+    mark_uses(flow, kNone);
+  }
+}
+
+Seconds FastSolver::next_completion() {
+  solve();
+  return dates_.empty() ? kForever : Seconds(dates_.top().date);
+}
+
+void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finished) {
+  dates_.erase(groups_, g);
+  touch(g);
+  if (g >= link_count_) {
+    const Index slot = groups_[g].solo;
+    groups_[g].solo = kNone;
+    finished.push_back(FlowId(flows_[slot].id));
+    detach(slot);
+    drop(slot);
+    return;
+  }
+  Group& group = groups_[g];
+  // The first one ends now whatever rounding did to the clock.
+  const double until = std::max(group.members.at[0].ends, group.clock + level_[g] * (limit - now_));
+  do {
+    const Index slot = group.members.at[0].slot;
+    const Member last = group.members.at[--group.members.size];
+    if (group.members.size > 0) member_sink(group, 0, last);
+    finished.push_back(FlowId(flows_[slot].id));
+    detach(slot);
+    drop(slot);
+  } while (group.members.size > 0 && group.members.at[0].ends <= until);
+}
+
+void FastSolver::advance_to(Seconds t, std::vector<FlowId>& finished) {
+  solve();
+  now_ = t.si();
+  const double limit = now_ + kBatch * now_;
+  const auto before = static_cast<std::ptrdiff_t>(finished.size());
+  while (!dates_.empty() && dates_.top().date <= limit) finish_group(dates_.top().group, limit, finished);
+  if (!std::is_sorted(finished.begin() + before, finished.end())) std::sort(finished.begin() + before, finished.end());
+}
+
+Bandwidth FastSolver::rate(FlowId id) {
+  solve();
+  const Flow& flow = flows_[slot_of(id)];
+  return Bandwidth(flow.share * level_[flow.group]);
+}
+
+Bytes FastSolver::remaining(FlowId id) {
+  const Flow& flow = flows_[slot_of(id)];
+  return Bytes(left_of(flow) * flow.share);
+}
+
+}  // namespace overlap::fast
+
+namespace overlap {
+
+std::unique_ptr<FlowSolver> make_fast_solver(std::span<const Bandwidth> capacities) {
+  return std::make_unique<fast::FastSolver>(capacities);
+}
+
+}  // namespace overlap

@@ -1,0 +1,128 @@
+// The fast max-min solver: exact, incremental. After a change it re-evaluates only resources whose condition may have
+// broken, in increasing order of level, and moves only flows whose bottleneck moved:
+//
+//   - a resource's level is what its capacity leaves over its members after the flows that others hold below it;
+//   - a flow held elsewhere at a higher level joins the resource; a member with a lower cap leaves to its own group;
+//   - a changed level makes the members' other resources due for the same check.
+//
+// When nothing is due, every flow has a saturated resource (or its cap) on which none is faster: the certificate of
+// max-min fairness, hence *the* allocation, whatever the path to it. Processing by increasing level makes the lowest
+// wrong level right for good in each round, so rounds end; a bound on the work falls back on filling from scratch.
+// Ties stay where they are. Levels closer than rounding (see `slack`) are equal.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/fast_dates.hpp"
+#include "engine/fast_state.hpp"
+#include "overlap/solver.hpp"
+
+namespace overlap::fast {
+
+struct Options {
+  bool from_scratch = false;  // fill everything anew at every solve: the incremental path's oracle
+};
+
+struct Counters {
+  std::uint64_t solves = 0;
+  std::uint64_t evaluations = 0;  // of one resource
+  std::uint64_t splits = 0;       // evaluations that found a changed membership
+  std::uint64_t moves = 0;        // of one flow between groups
+  std::uint64_t refills = 0;      // solves that ended from scratch
+};
+
+class FastSolver final : public FlowSolver {
+ public:
+  explicit FastSolver(std::span<const Bandwidth> capacities, Options options = {});
+
+  void start(FlowId id, const FlowSpec& spec) override;
+  Bytes cancel(FlowId id) override;
+  void set_capacity(ResourceId r, Bandwidth capacity) override;
+  void set_cap(FlowId id, Bandwidth cap) override;
+  Seconds next_completion() override;
+  void advance_to(Seconds t, std::vector<FlowId>& finished) override;
+  Bandwidth rate(FlowId id) override;
+  Bytes remaining(FlowId id) override;
+
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+ private:
+  // fast_solver.cpp: flows come and go
+  Index new_slot();
+  void widen(Index uses);
+  void detach(Index slot);
+  void drop(Index slot);
+  Index slot_of(FlowId id) const;
+  void finish_group(Index group, double limit, std::vector<FlowId>& finished);
+  [[nodiscard]] double left_of(const Flow& flow) const;  // clock units
+
+  // fast_groups.cpp: clocks and members
+  void touch(Index group);
+  void join(Index slot, Index group, double left);
+  void leave(Index slot);
+  void move(Index slot, Index group);
+  Index own_group(Index slot);
+  void settle_dates();
+  void member_rise(Group& group, Index at, Member m);
+  void member_sink(Group& group, Index at, Member m);
+
+  // fast_levels.cpp: the certificate
+  void solve();
+  void place(Index slot);
+  bool place_alone(Index slot, Flow& flow);
+  void mark(Index link);
+  void mark_uses(const Flow& flow, Index except);
+  bool next_due(Index& link);
+  void evaluate(Index link);
+  void split(Index link);
+  [[nodiscard]] double cap_in(const Entry& e) const;
+  void set_level(Index link, double level);
+  void propagate(Index link);
+  struct Sums {
+    double fixed = 0;   // bytes/s taken by flows held elsewhere
+    double demand = 0;  // of the members, at level 1
+    double top = 0;     // highest level among the flows held elsewhere
+  };
+  Sums sums(Index link);
+
+  // fast_refill.cpp
+  void refill();
+
+  struct Due {
+    double level;
+    Index link;
+  };
+  struct Bound {
+    double level;
+    double demand;
+    Index entry;
+  };
+
+  Options options_;
+  Counters counters_;
+  double now_ = 0;
+  Index link_count_ = 0;
+  std::vector<Link> links_;
+  std::vector<double> level_;  // by group; kUnbounded: holds nobody
+  std::vector<Group> groups_;
+  std::vector<Index> free_own_;  // groups beyond the resources, to be reused
+  std::vector<Flow> flows_;      // by slot
+  std::vector<Index> free_slots_;
+  std::vector<Index> slot_of_;   // by the caller's id
+  std::vector<Index> entry_at_;  // slot * stride + use: position in the resource's list; kNone: weight 0
+  Index stride_log_ = 0;
+  Index stride_ = 1;
+  std::size_t live_ = 0;
+  BlockPool<Entry> entry_pool_;
+  BlockPool<Member> member_pool_;
+  Dates dates_;
+  std::vector<Index> pending_;  // started, not placed
+  std::vector<Due> due_;        // heap: saturated resources by level
+  std::vector<Index> slack_;    // unsaturated ones: checked when no saturated one is due
+  std::vector<Index> touched_;
+  std::vector<Bound> bounds_;  // scratch of split
+};
+
+}  // namespace overlap::fast

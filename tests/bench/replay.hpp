@@ -1,0 +1,77 @@
+// Replays a case on a solver: starts flows when their predecessors have ended or at their date.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "cases.hpp"
+#include "overlap/solver.hpp"
+
+namespace bench {
+
+class Replay {
+ public:
+  explicit Replay(const Case& c) : case_(c), waits_(c.flow_waits), ends_(c.flow_route.size(), 0.0) {
+    uses_.reserve(c.route_link.size());
+    for (const Index l : c.route_link) uses_.push_back({overlap::ResourceId(l), 1.0});
+    for (Index f = 0; f < c.flow_route.size(); ++f) {
+      if (c.flow_waits[f] > 0) continue;
+      (c.flow_start[f] > 0 ? dated_ : first_).push_back(f);
+    }
+  }
+
+  // Runs the whole case from the date `from`; returns the date of the last completion.
+  template <class Solver>
+  double run(Solver& solver, double from) {
+    waits_ = case_.flow_waits;
+    live_ = peak_ = 0;
+    for (const Index f : first_) start(solver, f);
+    std::size_t dated = 0;
+    double now = from;
+    for (std::size_t left = case_.flow_route.size(); left > 0;) {
+      const double end = solver.next_completion().si();
+      const double begin = dated < dated_.size() ? from + case_.flow_start[dated_[dated]] : overlap::kForever.si();
+      now = std::min(end, begin);
+      finished_.clear();
+      solver.advance_to(overlap::Seconds(now), finished_);
+      left -= finished_.size();
+      live_ -= finished_.size();
+      for (const overlap::FlowId f : finished_) {
+        ends_[f.v] = now;
+        for (Index k = case_.next_at[f.v]; k < case_.next_at[f.v + 1]; ++k)
+          if (--waits_[case_.next[k]] == 0) start(solver, case_.next[k]);
+      }
+      if (begin <= now) start(solver, dated_[dated++]);
+    }
+    return now;
+  }
+
+  [[nodiscard]] std::vector<overlap::Bandwidth> capacities() const {
+    std::vector<overlap::Bandwidth> out;
+    for (const double c : case_.capacity) out.emplace_back(c);
+    return out;
+  }
+  [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
+  [[nodiscard]] std::size_t peak() const { return peak_; }
+
+ private:
+  template <class Solver>
+  void start(Solver& solver, Index f) {
+    const Index r = case_.flow_route[f];
+    overlap::FlowSpec spec;
+    spec.uses = {uses_.data() + case_.route_at[r], case_.route_at[r + 1] - case_.route_at[r]};
+    spec.work = overlap::Bytes(case_.flow_size[f]);
+    solver.start(overlap::FlowId(f), spec);
+    peak_ = std::max(peak_, ++live_);
+  }
+
+  const Case& case_;
+  std::vector<overlap::Use> uses_;
+  std::vector<Index> waits_, first_, dated_;
+  std::vector<double> ends_;
+  std::vector<overlap::FlowId> finished_;
+  std::size_t live_ = 0, peak_ = 0;
+};
+
+}  // namespace bench
