@@ -1,0 +1,107 @@
+// What each resource carried, how long it was busy and how full.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/cut_bytes.hpp"
+#include "analysis/intervals.hpp"
+#include "overlap/analysis.hpp"
+
+namespace overlap {
+namespace {
+
+// When an op's flow was on its resources.
+Interval flow_interval(const Demand& d, const OpTimes& t) {
+  return {std::min(t.begin + d.latency, t.end), std::max(t.begin, t.end - d.tail)};
+}
+
+}  // namespace
+
+std::vector<LinkUse> link_uses(const RunView& run) {
+  const std::size_t n = run.resources.fluids.size();
+  std::vector<std::vector<Interval>> active(n);
+  for (std::size_t i = 0; i < run.demands.ops.size(); ++i) {
+    const Demand& d = run.demands.ops[i];
+    if (!(work_of(d, run.demands) > Bytes{})) continue;
+    const Interval when = flow_interval(d, run.timeline.ops[i]);
+    for (std::uint32_t u = d.uses.begin; u < d.uses.end; ++u) {
+      if (run.demands.uses[u].weight > 0.0) active[run.demands.uses[u].resource.index()].push_back(when);
+    }
+  }
+  const std::vector<Bytes> bytes = resource_bytes(run.demands, run.resources);
+  std::vector<LinkUse> out(n);
+  for (std::size_t r = 0; r < n; ++r) {
+    out[r].resource = ResourceId(r);
+    out[r].bytes = bytes[r];
+    out[r].peak_flows = most_overlapping(active[r]);
+    out[r].busy = length(merged(std::move(active[r])));
+    if (run.timeline.makespan > Seconds{}) {
+      out[r].utilisation = bytes[r] / (run.resources.fluids[r].capacity * run.timeline.makespan);
+    }
+  }
+  return out;
+}
+
+std::string sharing_rule(const FluidResource& r) {
+  switch (r.kind) {
+    case ResourceKind::link:
+      return "max-min fair among the flows of this direction";
+    case ResourceKind::injection:
+      return "max-min fair among all flows that leave the device";
+    case ResourceKind::ejection:
+      return "max-min fair among all flows that enter the device";
+    case ResourceKind::hbm:
+      return "max-min fair among kernels and copies of the device";
+    case ResourceKind::other:
+      return "max-min fair among its users";
+  }
+  return "";
+}
+
+Delivered delivered_bytes(const RunView& run) {
+  Delivered out;
+  for (std::size_t i = 0; i < run.graph.ops().size(); ++i) {
+    const Op& op = run.graph.ops()[i];
+    const Transfer* t = std::get_if<Transfer>(&op.work);
+    if (t == nullptr) continue;
+    const Bytes sliced = run.graph.bytes(t->fan == Fan::reduce ? op.writes : op.reads);
+    const Bytes carried = work_of(run.demands.ops[i], run.demands);
+    out.scheduled += sliced;
+    out.delivered += carried;
+    if (t->codec == Codec::none && std::abs((carried - sliced).si()) > 1e-12 * sliced.si()) {
+      out.mismatches.push_back(run.graph.text(op.label) + " moves " + to_text(sliced) + " by its slices and carries " +
+                               to_text(carried));
+    }
+  }
+  return out;
+}
+
+Seconds communication_time(const RunView& run) {
+  std::vector<Interval> v;
+  for (std::size_t i = 0; i < run.graph.ops().size(); ++i) {
+    if (activity_of(run.graph, run.graph.ops()[i]) != Activity::communication) continue;
+    v.push_back({run.timeline.ops[i].begin, run.timeline.ops[i].end});
+  }
+  return length(merged(std::move(v)));
+}
+
+CollectiveBandwidth collective_bandwidth(CollectiveKind kind, std::uint32_t members, Bytes tensor, Seconds time) {
+  if (!(time > Seconds{}) || members == 0) return {};
+  const double n = members;
+  double factor = 1.0;  // broadcast
+  switch (kind) {
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+      factor = (n - 1.0) / n;
+      break;
+    case CollectiveKind::all_reduce:
+      factor = 2.0 * (n - 1.0) / n;
+      break;
+    case CollectiveKind::broadcast:
+      break;
+  }
+  const Bandwidth algorithm = tensor / time;
+  return {algorithm, algorithm * factor};
+}
+
+}  // namespace overlap
