@@ -1,0 +1,52 @@
+#include <fmt/core.h>
+
+#include "overlap/report.hpp"
+#include "report/json_writer.hpp"
+
+namespace overlap {
+namespace {
+
+std::string quoted(std::string_view text) {
+  if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    out += c;
+    if (c == '"') out += c;
+  }
+  return out + '"';
+}
+
+std::string us(Seconds t) {
+  return json_number(t.si() * 1e6);
+}
+
+}  // namespace
+
+std::string report_csv(const RunReport& report) {
+  std::string out = "workload,pattern,rank,schedule,params,refusal,makespan_us,speedup_over_serial,overlap_efficiency";
+  for (const PhaseName& p : phase_names()) out += fmt::format(",{}_us", p.key);
+  out +=
+      ",closed_form_us,lower_bound_us,lower_bound,extra_memory_bytes,communication_us,algorithm_gb_per_s,bus_gb_per_"
+      "s\n";
+  for (const WorkloadReport& w : report.workloads) {
+    std::size_t rank = 0;
+    for (const ScheduleReport& s : w.schedules) {
+      out += fmt::format("{},{},", quoted(w.name), quoted(w.pattern));
+      if (!s.refusal.empty()) {
+        out += fmt::format(",{},{},{}", quoted(s.schedule), quoted(s.params), quoted(s.refusal));
+        out += std::string(10 + phase_names().size(), ',') + "\n";
+        continue;
+      }
+      out += fmt::format("{},{},{},,{},{},{}", ++rank, quoted(s.schedule), quoted(s.params), us(s.makespan),
+                         json_number(s.speedup), json_number(s.efficiency));
+      for (const PhaseName& p : phase_names()) out += "," + us(s.phases.*p.member);
+      const Bound bound = strongest(s.bounds);
+      out += fmt::format(",{},{},{},{},{},{},{}\n", s.cross.closed_form ? us(*s.cross.closed_form) : "", us(bound.time),
+                         to_text(bound.kind), json_number(s.extra_memory.si()), us(s.communication),
+                         json_number(s.bandwidth.algorithm.si() / 1e9), json_number(s.bandwidth.bus.si() / 1e9));
+    }
+  }
+  return out;
+}
+
+}  // namespace overlap

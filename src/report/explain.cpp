@@ -1,0 +1,130 @@
+#include "report/explain.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/table.hpp"
+
+namespace overlap {
+namespace {
+
+std::string us(Seconds t) {
+  return fmt::format("{:.2f}", t.si() * 1e6);
+}
+
+std::string phase_table(const WorkloadReport& w, bool colour) {
+  std::vector<Column> columns{{"phase, us", false}};
+  for (const ScheduleReport& s : w.schedules) {
+    if (s.refusal.empty()) columns.push_back({s.label, true});
+  }
+  Table t(columns);
+  const auto row = [&](std::string name, const auto& value) {
+    std::vector<std::string> cells{std::move(name)};
+    for (const ScheduleReport& s : w.schedules) {
+      if (s.refusal.empty()) cells.push_back(value(s));
+    }
+    t.row(std::move(cells));
+  };
+  for (const PhaseName& p : phase_names()) {
+    row(std::string(p.name), [&](const ScheduleReport& s) { return us(s.phases.*p.member); });
+  }
+  row("sum = makespan", [](const ScheduleReport& s) { return us(s.phases.total()); });
+  row("algbw GB/s", [](const ScheduleReport& s) { return fmt::format("{:.1f}", s.bandwidth.algorithm.si() / 1e9); });
+  row("busbw GB/s", [](const ScheduleReport& s) { return fmt::format("{:.1f}", s.bandwidth.bus.si() / 1e9); });
+  return t.text(colour, "    ");
+}
+
+std::string link_table(const ScheduleReport& s, bool colour) {
+  Table t({{"resource", false},
+           {"GB/s", true},
+           {"MB", true},
+           {"busy us", true},
+           {"full", true},
+           {"flows", true},
+           {"sharing", false}});
+  for (const LinkUse& l : s.links) {
+    const FluidResource& r = s.run->resources.fluids[l.resource.index()];
+    t.row({r.name, fmt::format("{:.1f}", r.capacity.si() / 1e9), fmt::format("{:.3f}", l.bytes.si() / 1e6), us(l.busy),
+           fmt::format("{:.0f} %", l.utilisation * 100.0), std::to_string(l.peak_flows), sharing_rule(r)},
+          l.bytes > Bytes{} ? Tint::plain : Tint::dim);
+  }
+  return t.text(colour, "    ");
+}
+
+std::string path_table(const ScheduleReport& s, bool colour) {
+  Table t({{"from us", true}, {"us", true}, {"step", false}, {"op", false}, {"gpu", true}});
+  for (const PathStep& p : s.path) {
+    const bool op = p.op.valid();
+    const Op* o = op ? &s.run->graph.op(p.op) : nullptr;
+    t.row({us(p.begin), us(p.end - p.begin), std::string(to_text(p.kind)), op ? s.run->graph.text(o->label) : "",
+           op ? std::to_string(s.run->graph.device_of(*o).v) : ""});
+  }
+  return t.text(colour, "    ");
+}
+
+std::string effect_table(const WorkloadReport& w, bool colour) {
+  std::vector<std::string> names;
+  for (const ScheduleReport& s : w.schedules) {
+    for (const EffectOff& e : s.cross.effects) {
+      if (std::find(names.begin(), names.end(), e.name) == names.end()) names.push_back(e.name);
+    }
+  }
+  std::vector<Column> columns{{"cost of the effect, us", false}};
+  for (const ScheduleReport& s : w.schedules) {
+    if (s.refusal.empty()) columns.push_back({s.label, true});
+  }
+  Table t(columns);
+  for (const std::string& n : names) {
+    std::vector<std::string> cells{n};
+    for (const ScheduleReport& s : w.schedules) {
+      if (!s.refusal.empty()) continue;
+      const auto it =
+          std::find_if(s.cross.effects.begin(), s.cross.effects.end(), [&](const EffectOff& e) { return e.name == n; });
+      cells.push_back(it == s.cross.effects.end() ? "-" : us(s.makespan - it->makespan));
+    }
+    t.row(std::move(cells));
+  }
+  return t.text(colour, "    ");
+}
+
+std::string sensitivity_text(const WorkloadReport& w, bool colour) {
+  Table t({{"input, 1 % larger", false}, {"makespan", true}});
+  std::string none;
+  for (const Sensitivity& s : w.sensitivities) {
+    if (s.effect == 0.0) {
+      none += (none.empty() ? "" : ", ") + s.input;
+    } else {
+      t.row({s.input, fmt::format("{:+.3f} %", s.effect)});
+    }
+  }
+  std::string out = t.text(colour, "    ");
+  if (!none.empty()) out += "    No effect on the winner: " + none + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string explain_text(const WorkloadReport& w, bool colour) {
+  const ScheduleReport& best = w.schedules.front();
+  const auto head = [&](const std::string& text) { return "\n  " + tinted(text, Tint::bold, colour) + "\n"; };
+  std::string out = head("Phases, on the GPU that ends last") + phase_table(w, colour);
+  out += head("What each effect of the model costs (makespan with it, less without)") + effect_table(w, colour);
+  if (best.run) {
+    out += head("Resources under " + best.label) + link_table(best, colour);
+    out += head("Critical path of " + best.label) + path_table(best, colour);
+  }
+  for (const ScheduleReport& s : w.schedules) {
+    if (s.cross.closed_form) {
+      out += head("Closed form of " + s.label) + "    " + s.cross.formula + "\n    assumes " + s.cross.assumes + "\n";
+    }
+  }
+  if (!w.sensitivities.empty()) {
+    out += head("Which numeric inputs matter to " + best.label) + sensitivity_text(w, colour);
+  }
+  return out;
+}
+
+}  // namespace overlap
