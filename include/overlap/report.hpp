@@ -60,7 +60,7 @@ struct ScheduleReport {
 // Change of the winner's makespan when one numeric input is 1 % larger.
 struct Sensitivity {
   std::string input;    // "gpu h100: clock"
-  double effect = 0.0;  // relative change of the makespan over 1 %; 0 = no effect
+  double effect = 0.0;  // relative change of the makespan; 0 = none
 };
 
 struct WorkloadReport {

@@ -21,7 +21,7 @@ class LongestChain {
       const Op& op = graph.ops()[i];
       for (const Dep& d : graph.deps(op.deps)) edge(done(d), 2 * i, {});
       for (const LaneId lane : graph.lane_refs(op.lanes)) {
-        if (last[lane.index()].valid()) edge(2 * last[lane.index()].index() + 1, 2 * i, {});
+        if (last[lane.index()].valid()) after_in_lane(last[lane.index()], OpId(i), demands, resources);
         last[lane.index()] = OpId(i);
       }
       const Demand& d = demands.ops[i];
@@ -71,6 +71,15 @@ class LongestChain {
     Seconds time;
   };
   void edge(std::size_t from, std::size_t to, Seconds time) { edges_.push_back({from, to, time}); }
+  void after_in_lane(OpId before, OpId op, const Demands& demands, const Resources& resources) {
+    const Demand& d = demands.ops[before.index()];
+    const std::size_t from = 2 * before.index();
+    if (d.kind == DemandKind::store) {
+      edge(from, 2 * op.index(), lane_time(d, demands, resources));
+    } else {
+      edge(from + 1, 2 * op.index(), {});
+    }
+  }
   [[nodiscard]] std::size_t done(const Dep& d) const {
     return d.part.valid() ? 2 * n_ + d.part.index() : 2 * d.op.index() + 1;
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "analysis/fused.hpp"
+#include "analysis/lone.hpp"
 #include "overlap/analysis.hpp"
 
 namespace overlap {
@@ -22,8 +23,8 @@ class Walk {
       if (t.ops[i].end > t.ops[last.index()].end) last = OpId(i);
     }
     step(StepKind::join, {}, t.ops[last.index()].end, t.makespan);
-    Dep at{last, {}};
-    while (at.op.valid()) at = before(at);
+    Awaited at{{last, {}}, t.ops[last.index()].end};
+    while (at.what.op.valid()) at = before(at);
     std::reverse(steps_.begin(), steps_.end());
     return std::move(steps_);
   }
@@ -33,41 +34,49 @@ class Walk {
     if (begin < end) steps_.push_back({kind, op, begin, end});
   }
 
-  // Adds the steps of the completion `at`; returns the completion that it waited for.
-  Dep before(const Dep& at) {
-    const Op& op = run_.graph.op(at.op);
-    const OpTimes& t = run_.timeline.ops[at.op.index()];
-    const Seconds end = date_of(run_.timeline, at);
+  // A completion and the date at which it freed the next step; of a store in a lane, the date of its issue.
+  struct Awaited {
+    Dep what;
+    Seconds date;
+  };
+
+  // Adds the steps of what was awaited; returns what it waited for.
+  Awaited before(const Awaited& at) {
+    const OpId id = at.what.op;
+    const Op& op = run_.graph.op(id);
+    const OpTimes& t = run_.timeline.ops[id.index()];
     if (std::holds_alternative<Gemm>(op.work)) {
-      const Dep wait = holding_wait(run_, at.op, at.part);
-      if (wait.op.valid() && date_of(run_.timeline, wait) > t.begin && date_of(run_.timeline, wait) <= end) {
-        step(StepKind::run, at.op, date_of(run_.timeline, wait), end);
-        return wait;
+      const Dep wait = holding_wait(run_, id, at.what.part);
+      const Seconds held = wait.op.valid() ? date_of(run_.timeline, wait) : Seconds{};
+      if (wait.op.valid() && held > t.begin && held <= at.date) {
+        step(StepKind::run, id, held, at.date);
+        return {wait, held};
       }
     }
-    step(StepKind::run, at.op, t.begin, end);
-    const Dep from = awaited(op);
-    const Seconds met = from.op.valid() ? std::min(date_of(run_.timeline, from), t.begin) : Seconds{};
-    const Seconds ready = std::clamp(t.ready, met, t.begin);
-    step(StepKind::slots, at.op, ready, t.begin);
-    step(StepKind::launch, at.op, met, ready);
+    step(StepKind::run, id, t.begin, at.date);
+    const Awaited from = awaited(op, t);
+    const Seconds ready = std::clamp(t.ready, from.date, t.begin);
+    step(StepKind::slots, id, ready, t.begin);
+    step(StepKind::launch, id, from.date, ready);
     return from;
   }
 
-  // The last completion before the op's admission among its dependencies and lane predecessors; ties: the first.
-  [[nodiscard]] Dep awaited(const Op& op) const {
-    Dep best;
-    Seconds latest{-1.0};
-    const auto consider = [&](const Dep& d) {
-      const Seconds t = date_of(run_.timeline, d);
-      if (t > latest) {
-        latest = t;
-        best = d;
-      }
+  // The last completion before the op's begin among its dependencies and lane predecessors; ties: the first.
+  [[nodiscard]] Awaited awaited(const Op& op, const OpTimes& t) const {
+    Awaited best;
+    const auto consider = [&](const Dep& d, Seconds date) {
+      date = std::min(date, t.begin);
+      if (!best.what.op.valid() || date > best.date) best = {d, date};
     };
-    for (const Dep& d : run_.graph.deps(op.deps)) consider(d);
+    for (const Dep& d : run_.graph.deps(op.deps)) consider(d, date_of(run_.timeline, d));
     for (std::uint32_t l = op.lanes.begin; l < op.lanes.end; ++l) {
-      if (before_[l].valid()) consider({before_[l], {}});
+      if (!before_[l].valid()) continue;
+      const std::size_t b = before_[l].index();
+      const Demand& d = run_.demands.ops[b];
+      const OpTimes& times = run_.timeline.ops[b];
+      const bool store = d.kind == DemandKind::store;
+      const Seconds issued = times.begin + lane_time(d, run_.demands, run_.resources);
+      consider({before_[l], {}}, store ? std::min(times.end, issued) : times.end);
     }
     return best;
   }

@@ -32,6 +32,11 @@ Seconds waves_time(const TileDemand& t, std::uint64_t tiles, std::uint32_t worke
   return t.tile_time * static_cast<double>(full) + (rest ? t.tile_time * t.last_wave : Seconds{});
 }
 
+Seconds lane_time(const Demand& d, const Demands& demands, const Resources& resources) {
+  if (d.kind != DemandKind::store) return lone_time(d, demands, resources);
+  return d.latency + d.work / d.cap;
+}
+
 Seconds lone_time(const Demand& d, const Demands& demands, const Resources& resources) {
   switch (d.kind) {
     case DemandKind::fixed:

@@ -97,7 +97,7 @@ std::string sensitivity_text(const WorkloadReport& w, bool colour) {
     if (s.effect == 0.0) {
       none += (none.empty() ? "" : ", ") + s.input;
     } else {
-      t.row({s.input, fmt::format("{:+.3f} %", s.effect)});
+      t.row({s.input, fmt::format("{:+.4f} %", s.effect * 100.0)});
     }
   }
   std::string out = t.text(colour, "    ");

@@ -9,6 +9,8 @@
 namespace overlap {
 namespace {
 
+constexpr std::uint32_t kDelayLane = 1000;  // behind the lanes that schedules use
+
 Tensor input(GraphBuilder& b, DeviceId device, Matrix matrix, std::uint32_t problem, Extent rows, Extent cols,
              DType dtype) {
   const bool weight = matrix == Matrix::w;
@@ -60,11 +62,31 @@ LayerInputs layer_inputs(GraphBuilder& b, const Workload& w) {
   return in;
 }
 
-OpGraph build_layer(const ScheduleInfo& info, const ScheduleContext& ctx) {
+namespace {
+
+// Holds back everything that the rank does: a host that comes late.
+void delay_rank(GraphBuilder& b, LayerInputs& in, DeviceId rank, Seconds delay) {
+  Elementwise wait;
+  wait.kind = ElementwiseKind::delay;
+  wait.delay = delay;
+  const OpId op = b.elementwise(b.lane(rank, kDelayLane, "start"), wait, {}, {}, {.label = b.label("late start")});
+  for (std::vector<Tensor>* tensors : {&in.x, &in.w, &in.side}) {
+    for (Tensor& t : *tensors) {
+      if (t.device == rank) t.ready.push_back({op, {}});
+    }
+  }
+}
+
+}  // namespace
+
+OpGraph build_layer(const ScheduleInfo& info, const ScheduleContext& ctx, std::span<const Seconds> start_delay) {
   if (const auto refusal = info.refuses(ctx))
     throw CheckError(fmt::format("schedule '{}' cannot run: {}", info.name, refusal->reason));
   GraphBuilder b(ctx.workload.tp);
-  const LayerInputs inputs = layer_inputs(b, ctx.workload);
+  LayerInputs inputs = layer_inputs(b, ctx.workload);
+  for (std::uint32_t r = 0; r < ctx.workload.tp && r < start_delay.size(); ++r) {
+    if (start_delay[r] > Seconds{}) delay_rank(b, inputs, DeviceId(r), start_delay[r]);
+  }
   for (const Tensor& y : info.build(b, ctx, inputs)) {
     std::uint32_t row = y.global_row;
     for (const Slice& s : y.slices) {
