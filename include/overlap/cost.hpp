@@ -50,9 +50,20 @@ struct CostOptions {
   NetworkPenalties penalties;
 };
 
+// Traffic that is there whatever the schedule does (a neighbour job, a host copy).
+struct Traffic {
+  NodeId from;
+  NodeId to;
+  std::vector<LinkId> route;
+  Bandwidth rate;  // at most; shares links by max-min like any flow
+  Seconds start;
+  Seconds stop = kForever;
+};
+
 struct Machine {
   const Topology& topology;
-  std::span<const Device> devices;  // by rank
+  std::span<const Device> devices;           // by rank
+  std::span<const Traffic> background = {};  // becomes Resources::background
 };
 
 struct Priced {

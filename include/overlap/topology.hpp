@@ -26,6 +26,8 @@ enum class RoutingPolicy : std::uint8_t {
 
 [[nodiscard]] std::string_view to_text(NodeKind k);
 [[nodiscard]] std::string_view to_text(LinkKind k);
+[[nodiscard]] std::optional<NodeKind> parse_node_kind(std::string_view text);
+[[nodiscard]] std::optional<LinkKind> parse_link_kind(std::string_view text);
 
 struct Node {
   std::string name;
@@ -61,8 +63,6 @@ struct Cut {
   Bandwidth right_to_left;
 };
 
-class Router;  // strategy of one routing policy
-
 class Topology {
  public:
   Topology();
@@ -77,10 +77,14 @@ class Topology {
   // Nodes that compute, in rank order.
   [[nodiscard]] const std::vector<NodeId>& devices() const;
   [[nodiscard]] std::uint32_t device_count() const;
+  [[nodiscard]] std::optional<NodeId> find_node(std::string_view name) const;
   // Links from a to b, in order. Empty when a == b. Throws InputError naming both when there is no path.
+  // Found when first asked for and kept; safe to call from several threads.
   [[nodiscard]] std::span<const LinkId> route(DeviceId a, DeviceId b) const;
+  // The same between any two nodes (background traffic of a host); explicit routes of devices do not apply.
+  [[nodiscard]] std::vector<LinkId> route_between(NodeId a, NodeId b) const;
   [[nodiscard]] Seconds route_latency(DeviceId a, DeviceId b) const;
-  // Rate of one flow from a to b alone on the machine.
+  // Rate of one flow from a to b alone on the machine, injection and ejection limits included.
   [[nodiscard]] Bandwidth route_bandwidth(DeviceId a, DeviceId b) const;
   // The link when a and b are neighbours (one hop, no switch between).
   [[nodiscard]] std::optional<LinkId> direct_link(DeviceId a, DeviceId b) const;
@@ -90,12 +94,13 @@ class Topology {
   [[nodiscard]] const std::vector<std::uint32_t>& dimensions() const;
   // NUMA node or box of a device: equal numbers are on the same side of an inter-socket link. 0 where flat.
   [[nodiscard]] std::uint32_t group_of(DeviceId d) const;
-  // Cuts worth a bound: around each device, and between the groups.
+  // Cuts worth a bound: around each device, and between the groups (of a group against the rest, the largest flow).
   [[nodiscard]] std::vector<Cut> cuts() const;
+
+  struct Impl;  // src/topology/impl.hpp
 
  private:
   friend class TopologyBuilder;
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -104,6 +109,7 @@ class Topology {
 class TopologyBuilder {
  public:
   explicit TopologyBuilder(std::string name);
+  TopologyBuilder(TopologyBuilder&&) noexcept;
   ~TopologyBuilder();
   NodeId node(Node n);
   // Two Links, from -> to and back. Half duplex: both share the one capacity.
@@ -111,6 +117,10 @@ class TopologyBuilder {
             bool half_duplex = false);
   void one_way(NodeId from, NodeId to, LinkKind kind, Bandwidth wire, double efficiency, Seconds latency);
   void device(NodeId n, std::uint32_t group = 0);  // next rank
+  // What has been added so far, to look up or to change in place.
+  [[nodiscard]] std::vector<Node>& nodes();
+  [[nodiscard]] std::vector<Link>& links();
+  [[nodiscard]] const std::vector<NodeId>& devices() const;  // by rank
   void capabilities(const Capabilities& c);
   void routing(RoutingPolicy p, std::vector<std::uint32_t> dimensions = {});
   // Explicit route that overrides the policy for one ordered pair; nodes from a's to b's, both included.
