@@ -1,0 +1,11 @@
+// One declaration a command; each is defined in the file of its name.
+#pragma once
+
+#include "cli/options.hpp"
+
+namespace overlap::cli {
+
+Action topo_command(Options& o);
+Action list_command(Options& o);
+
+}  // namespace overlap::cli
