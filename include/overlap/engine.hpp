@@ -1,10 +1,29 @@
 // The event-driven engine: OpGraph + Demands + Resources -> Timeline. A function: no observers, no global clock.
 //
-// A member of an op is admitted when its dependencies and the previous op of its lane have finished, its tokens and its
-// slots are free (all at once; by priority, then ready time, then program order). It holds slots to the end. The work
-// begins when all members are admitted; until then admitted members spin, holding their slots. A dependency on an op
-// that ran on one of this op's devices holds back the member of that device only, any other dependency all members.
-// Time is double seconds, event order (time, sequence); same input, same bytes.
+// Admission. A member of an op is ready when its dependencies and the previous op of its lane have finished and its
+// stream costs are paid. It is admitted when its tokens and its slots are free, all at once; in line for slots the
+// order is priority, then ready time, then program order, and nobody behind takes what the head of the line waits for
+// (a member that needs slots of several pools stands in the line of its first need). It holds slots to the end. The
+// work begins when all members are admitted; until then admitted members spin, holding their slots. A dependency on an
+// op that ran on one of this op's devices holds back the member of that device only, any other dependency all members.
+//
+// Tiled kernels. A dynamic (or carve-out) kernel is admitted as soon as one SM is free and it is first in line; at each
+// tile boundary its SMs are given anew to whoever is first: the kernel itself keeps the place in line that it had at
+// its admission. So a kernel launched behind it at equal priority waits for its tail, one of higher priority takes SMs
+// at the next boundary, and an op that needs many SMs at once collects them. A worker with no ready part spins, holding
+// its SM. A static persistent kernel keeps each SM until that worker has run its last tile. A part completes `tail`
+// after its last tile; the kernel frees its last SMs `finish` after the last tile and is complete, as others see it,
+// max(finish, tail) after it.
+//
+// Streams. An op starts in its lane behind the previous one plus the gap of their kinds plus `satisfied_wait` for each
+// event of another lane that was complete by then; an event that completes later wakes it local_wait or remote_wait
+// after. Waits of parts are flags that a running kernel polls: they cost nothing here.
+//
+// Stores. The issuer fills the tank at the demand's cap; while the tank is full it runs at the rate of the drain. The
+// lane goes on and slots are free when all is issued; dependents wait for delivery. Stores of one tank over the same
+// range of uses drain in the order of issue, others side by side.
+//
+// Time is double seconds, event order (time, sequence); dates within 1e-12 (relative) are one; same input, same bytes.
 #pragma once
 
 #include <cstdint>
@@ -56,12 +75,17 @@ struct Resources {
 };
 
 struct SimOptions {
-  std::uint64_t seed = 0;  // decides races that real machines leave open; 0 = program order
+  // Decides races that real machines leave open. 0: program order. Otherwise members that are in line for slots with
+  // equal priority and ready time go in an order drawn from the seed, and each member that needs SMs becomes ready up
+  // to `race_window` late, uniformly, so that ops ready within that window race too. Equal seeds, equal results.
+  std::uint64_t seed = 0;
+  Seconds race_window{};
   bool record_rates = false;
   bool check_certificate = false;  // assert max-min optimality after every event (tests)
 };
 
-// Throws CheckError when the graph cannot finish, naming the waiting ops and the cycle.
+// Throws CheckError when a demand is not sound (an unknown resource, more slots than the pool has, a NaN), and at once
+// when the graph cannot finish, naming the waiting ops and the cycle.
 Timeline simulate(const OpGraph& graph, const Demands& demands, const Resources& resources, const SimOptions& options);
 
 }  // namespace overlap

@@ -1,5 +1,5 @@
-// Max-min fair sharing of fluid resources over time. One allocation rule, two solvers: the plain one (refills
-// everything; the oracle of the tests) and the fast one (local refill), chosen by size.
+// Max-min fair sharing of fluid resources over time. One allocation rule, two solvers: the plain one (refills what is
+// connected to a change from scratch; the oracle of the tests) and the fast one (local refill), chosen by size.
 //
 // Rates x_f solve: the lexicographically largest vector x_f/share_f with sum_f weight_{f,r} x_f <= capacity_r for every
 // resource r and x_f <= cap_f. Certificate: each flow runs at its cap or uses a saturated resource on which no flow has
@@ -17,7 +17,7 @@ namespace overlap {
 
 struct FlowSpec {
   std::span<const Use> uses;  // copied or referenced for the flow's life: must outlive it
-  double share = 1.0;
+  double share = 1.0;         // > 0
   Bandwidth cap = Bandwidth(1e300);
   Bytes work;  // finite, > 0
 };
@@ -44,5 +44,19 @@ class FlowSolver {
 std::unique_ptr<FlowSolver> make_plain_solver(std::span<const Bandwidth> capacities);
 // Exact and incremental: after an event it re-evaluates what the event can have changed.
 std::unique_ptr<FlowSolver> make_fast_solver(std::span<const Bandwidth> capacities);
+
+// A flow as the certificate sees it.
+struct RatedFlow {
+  FlowId id;
+  std::span<const Use> uses;
+  double share = 1.0;
+  Bandwidth cap;
+  Bandwidth rate;
+};
+
+// The certificate above, checked by one scan of all flows, whatever solver made the rates. Empty when it holds to
+// `tolerance` (relative); else one sentence that names the flow or the resource.
+[[nodiscard]] std::string certificate_violation(std::span<const Bandwidth> capacities, std::span<const RatedFlow> flows,
+                                                double tolerance = 1e-9);
 
 }  // namespace overlap

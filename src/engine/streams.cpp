@@ -1,0 +1,93 @@
+// What a stream adds before an op is ready: gaps behind the previous op of the lane, waits on events, start costs.
+#include <algorithm>
+
+#include "engine/run.hpp"
+
+namespace overlap::engine {
+namespace {
+
+enum class LaunchKind : std::uint8_t { kernel, copy, collective, other };
+
+struct LaunchKindOf {
+  LaunchKind operator()(const Gemm&) const { return LaunchKind::kernel; }
+  LaunchKind operator()(const Transfer& t) const {
+    if (t.mover == Mover::copy_engine) return LaunchKind::copy;
+    return t.mover == Mover::sm ? LaunchKind::kernel : LaunchKind::other;  // remote stores are part of a kernel
+  }
+  LaunchKind operator()(const Collective&) const { return LaunchKind::collective; }
+  LaunchKind operator()(const Elementwise& e) const {
+    return e.kind == ElementwiseKind::delay ? LaunchKind::other : LaunchKind::kernel;
+  }
+};
+
+LaunchKind launch_kind(const Op& op) {
+  return std::visit(LaunchKindOf{}, op.work);
+}
+
+bool is_kernel(LaunchKind k) {
+  return k == LaunchKind::kernel || k == LaunchKind::collective;
+}
+
+// A number in [0, 1) from a seed and an index (splitmix64).
+double uniform(std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
+  z ^= z >> 31U;
+  return static_cast<double>(z >> 11U) * 0x1.0p-53;
+}
+
+}  // namespace
+
+// One wait of the member was met by `source` at this date. Waits within a lane are free.
+void Run::wait_met(std::uint32_t member, std::uint32_t source) {
+  const auto ops = static_cast<std::uint32_t>(graph_.ops().size());
+  const Op& from = op(source < ops ? source : graph_.parts()[source - ops].op.v);
+  const LaneId mine = lane_id(member);
+  const DeviceId device = graph_.lane(mine).device;
+  bool local = false;
+  for (const LaneId other : graph_.lane_refs(from.lanes)) {
+    if (other == mine) return;
+    local = local || graph_.lane(other).device == device;
+  }
+  if (lane_reached_[member] < 0.0 || now_ <= lane_reached_[member]) {
+    ++satisfied_[member];
+    return;
+  }
+  const StreamCosts& costs = resources_.streams[device.index()];
+  late_wait_[member] = std::max(late_wait_[member], now_ + (local ? costs.local_wait : costs.remote_wait).si());
+}
+
+// Date at which the stream is done with the waits and gaps before this member.
+double Run::stream_ready(std::uint32_t member) const {
+  if (lane_reached_.empty()) return now_;
+  const LaneId mine = lane_id(member);
+  const StreamCosts& costs = resources_.streams[graph_.lane(mine).device.index()];
+  const LaunchKind kind = launch_kind(op(plan_.member_op[member]));
+  const bool first = plan_.lane_first[mine.index()] == member;
+  const LaunchKind before = first ? LaunchKind::other : launch_kind(op(plan_.member_op[plan_.lane_previous[member]]));
+  double ready = lane_reached_[member] + satisfied_[member] * costs.satisfied_wait.si();
+  if (is_kernel(kind) && is_kernel(before)) ready += costs.kernel_gap.si();
+  double late = late_wait_[member];
+  if (kind == LaunchKind::copy) {
+    ready += (before == LaunchKind::copy ? costs.copy_gap : costs.copy_start).si();
+    if (late >= 0.0) late += costs.copy_start.si();
+  }
+  ready = std::max({ready, late, now_});
+  return kind == LaunchKind::collective ? ready + costs.collective_start.si() : ready;
+}
+
+double Run::race_delay(std::uint32_t member) const {
+  if (options_.seed == 0 || options_.race_window.si() <= 0.0) return 0.0;
+  const std::uint32_t pool = line_of(member);
+  if (pool == kNone || resources_.pools[pool].kind != PoolKind::sm) return 0.0;
+  return options_.race_window.si() * uniform(options_.seed, member);
+}
+
+std::uint64_t Run::tie_of(std::uint32_t member) const {
+  const std::uint32_t i = plan_.member_op[member];
+  if (options_.seed == 0) return i;
+  return static_cast<std::uint64_t>(uniform(~options_.seed, member) * 0x1.0p53);
+}
+
+}  // namespace overlap::engine

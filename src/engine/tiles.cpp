@@ -1,0 +1,398 @@
+// Tiled kernels. Tiles of one part that start together are one cohort: one flow of the solver when they have HBM
+// traffic, else one event. While nobody else wants the SMs, whole waves run as one cohort; it is cut at the next tile
+// boundary when somebody does.
+#include <algorithm>
+#include <cmath>
+
+#include "engine/run.hpp"
+
+namespace overlap::engine {
+namespace {
+constexpr double kBoundary = 1e-9;  // share of a tile: nearer than this is the boundary itself
+}
+
+std::span<const std::uint32_t> Run::part_tiles(std::uint32_t i) const {
+  const Range r = tile_demand(i).part_tiles;
+  return {demands_.part_tiles.data() + r.begin, r.size()};
+}
+
+std::uint32_t Run::total_tiles(std::uint32_t i) const {
+  std::uint32_t sum = 0;
+  for (const std::uint32_t n : part_tiles(i)) sum += n;
+  return sum;
+}
+
+std::uint32_t Run::new_kernel(const Claim& c) {
+  std::uint32_t index = 0;
+  if (free_kernels_.empty()) {
+    index = static_cast<std::uint32_t>(kernels_.size());
+    kernels_.emplace_back();
+    part_unstarted_.push_back(0);  // its slot for the case that the op has no parts
+    part_unfinished_.push_back(0);
+  } else {
+    index = free_kernels_.back();
+    free_kernels_.pop_back();
+  }
+  const std::uint32_t i = plan_.member_op[c.member];
+  const TileDemand& d = tile_demand(i);
+  Kernel& k = kernels_[index];
+  k = Kernel();
+  k.op = i;
+  k.claim = c;
+  k.tiles = k.unstarted = k.unfinished = total_tiles(i);
+  k.workers = std::min(d.workers, k.tiles);
+  k.parts = static_cast<std::uint32_t>(part_tiles(i).size());
+  k.first_part = static_cast<std::uint32_t>(graph_.parts().size()) + index;
+  if (const Gemm* gemm = std::get_if<Gemm>(&op(i).work)) {
+    if (!gemm->parts.empty()) k.first_part = gemm->parts.begin;
+    k.fixed_order = gemm->order == PartOrder::fixed;
+  }
+  k.persistent = d.scheduler == TileScheduler::static_persistent;
+  if (d.pool.valid()) k.pool = d.pool.v;
+  activity_[i] = index;
+  return index;
+}
+
+void Run::begin_kernel(const Claim& c) {
+  const std::uint32_t index = new_kernel(c);
+  const std::uint32_t i = kernels_[index].op;
+  const std::uint32_t first = kernels_[index].first_part;
+  for (std::uint32_t p = 0; p < kernels_[index].parts; ++p) {
+    part_unstarted_[first + p] = part_unfinished_[first + p] = part_tiles(i)[p];
+    if (part_tiles(i)[p] == 0 && (first + p >= graph_.parts().size() || plan_.part_pending[first + p] == 0)) {
+      complete_part(i, first + p);
+    }
+  }
+  if (kernels_[index].tiles == 0) {
+    const Seconds end = demand(i).latency + std::max(tile_demand(i).finish, demand(i).tail);
+    push(now_ + end.si(), EventKind::op_end, i);
+  } else if (const std::uint32_t p = kernels_[index].pool; p != kNone) {
+    pools_[p].kernels.push_back(index);
+    give_workers(index, std::min(pools_[p].free, wanted(kernels_[index])));
+  } else {
+    give_workers(index, wanted(kernels_[index]));
+  }
+}
+
+// Hands `sms` more SMs to a kernel. Those that it gave back at this date go on at once, others warm up first.
+void Run::give_workers(std::uint32_t index, std::uint32_t sms) {
+  Kernel& k = kernels_[index];
+  k.held += sms;
+  if (k.pool != kNone) pools_[k.pool].free -= sms;
+  const std::uint32_t warm = k.persistent ? 0 : std::min(sms, k.returned);
+  k.returned -= warm;
+  k.idle += warm;
+  mark_kernel(index);
+  const std::uint32_t cold = sms - warm;
+  if (cold == 0) return;
+  const Seconds delay = tile_demand(k.op).first_tile + (k.fresh ? demand(k.op).latency : Seconds(0));
+  k.fresh = false;
+  if (!k.persistent && delay.si() <= 0.0) {
+    k.idle += cold;
+    return;
+  }
+  k.warming += cold;
+  const std::uint32_t worker = k.next_worker;
+  k.next_worker += cold;
+  const std::uint32_t c = new_cohort(index);
+  cohorts_[c].state = CohortState::warming;
+  cohorts_[c].count = cold;
+  cohorts_[c].worker = worker;
+  push(now_ + delay.si(), EventKind::cohort, c, cohorts_[c].generation);
+}
+
+void Run::mark_kernel(std::uint32_t index) {
+  if (kernels_[index].dirty) return;
+  kernels_[index].dirty = true;
+  dirty_kernels_.push_back(index);
+}
+
+std::uint32_t Run::new_cohort(std::uint32_t kernel) {
+  std::uint32_t c = 0;
+  if (free_cohorts_.empty()) {
+    c = static_cast<std::uint32_t>(cohorts_.size());
+    cohorts_.emplace_back();
+  } else {
+    c = free_cohorts_.back();
+    free_cohorts_.pop_back();
+  }
+  const std::uint32_t generation = cohorts_[c].generation;
+  cohorts_[c] = Cohort();
+  cohorts_[c].generation = generation;
+  cohorts_[c].kernel = kernel;
+  cohorts_[c].next = kernels_[kernel].cohorts;
+  if (cohorts_[c].next != kNone) cohorts_[cohorts_[c].next].previous = c;
+  kernels_[kernel].cohorts = c;
+  return c;
+}
+
+void Run::drop_cohort(std::uint32_t c) {
+  Cohort& gone = cohorts_[c];
+  ++gone.generation;
+  if (gone.flow.valid()) cancel_flow(gone.flow);
+  gone.flow = FlowId();
+  if (gone.previous != kNone) {
+    cohorts_[gone.previous].next = gone.next;
+  } else {
+    kernels_[gone.kernel].cohorts = gone.next;
+  }
+  if (gone.next != kNone) cohorts_[gone.next].previous = gone.previous;
+  free_cohorts_.push_back(c);
+}
+
+// The part of which a free worker takes a tile now, or kNone. Leaves the cursor at the first part that may have some.
+std::uint32_t Run::ready_part(Kernel& k) const {
+  for (; k.cursor < k.parts; ++k.cursor) {
+    const std::uint32_t slot = k.first_part + k.cursor;
+    if (part_unstarted_[slot] == 0) continue;
+    const bool ready = slot >= graph_.parts().size() || plan_.part_pending[slot] == 0;
+    if (ready) return slot;
+    if (k.fixed_order) return kNone;
+  }
+  return kNone;
+}
+
+// Somebody with a better place in line waits for SMs of this kernel's pool.
+bool Run::contested(const Kernel& k) const {
+  return k.pool != kNone && !pools_[k.pool].line.empty() && goes_before(pools_[k.pool].line.front(), k.claim);
+}
+
+// Gives tiles to idle workers, and lets workers go for whom none are left.
+void Run::dispatch(std::uint32_t index) {
+  if (kernels_[index].op == kNone || kernels_[index].persistent) return;
+  if (kernels_[index].idle > kernels_[index].unstarted && kernels_[index].future > 0) split_waves(index);
+  hand_out(index);
+  Kernel& k = kernels_[index];
+  if (k.idle > k.unstarted) {
+    const std::uint32_t surplus = k.idle - k.unstarted;
+    k.idle -= surplus;
+    take_back(k, surplus);
+  }
+}
+
+void Run::hand_out(std::uint32_t index) {
+  Kernel& k = kernels_[index];
+  if (k.idle == 0) return;
+  const TileDemand& d = tile_demand(k.op);
+  const std::uint32_t room = k.pool == kNone ? d.workers : pools_[k.pool].free;
+  const bool last =
+      k.unstarted <= k.idle && k.unstarted < std::min<std::uint64_t>(d.workers, std::uint64_t{k.idle} + room);
+  const bool single = last || contested(k);
+  while (k.idle > 0) {
+    const std::uint32_t part = ready_part(k);
+    if (part == kNone) return;
+    const std::uint32_t left = part_unstarted_[part];
+    const std::uint32_t count = std::min(k.idle, left);
+    const std::uint32_t waves = single || count < k.idle ? 1 : std::max(1U, left / k.held);
+    const std::uint32_t c = new_cohort(index);
+    cohorts_[c].count = count;
+    cohorts_[c].waves = waves;
+    cohorts_[c].part = part;
+    k.idle -= count;
+    k.unstarted -= count * waves;
+    k.future += count * (waves - 1);
+    part_unstarted_[part] -= count * waves;
+    start_wave(c, last ? d.last_wave : 1.0);
+  }
+}
+
+// Starts the waves of a cohort; a tile takes `factor` tile times.
+void Run::start_wave(std::uint32_t index, double factor) {
+  Cohort& c = cohorts_[index];
+  const std::uint32_t i = kernels_[c.kernel].op;
+  const TileDemand& d = tile_demand(i);
+  c.state = CohortState::running;
+  c.started = now_;
+  c.tile_time = d.tile_time.si() * factor;
+  const double tiles = static_cast<double>(c.count) * c.waves;
+  if (d.tile_traffic.si() > 0.0 && !demand(i).uses.empty() && c.tile_time > 0.0) {
+    run_tiles(index, tiles * d.tile_traffic.si());
+  } else {
+    push(now_ + c.waves * c.tile_time, EventKind::cohort, index, c.generation);
+  }
+}
+
+// Starts the flow of a cohort with this much traffic left.
+void Run::run_tiles(std::uint32_t index, double traffic) {
+  Cohort& c = cohorts_[index];
+  const std::uint32_t i = kernels_[c.kernel].op;
+  const TileDemand& d = tile_demand(i);
+  const double cap = c.count * d.tile_traffic.si() / c.tile_time;
+  const double share = demand(i).share * c.count / d.workers;
+  const FlowId flow = start_flow(FlowKind::cohort, index, {uses_of(demand(i)), share, Bandwidth(cap), Bytes(traffic)});
+  cohorts_[index].flow = flow;
+}
+
+// Warm-up or waves of a cohort are over.
+void Run::end_cohort(std::uint32_t index) {
+  const std::uint32_t kernel = cohorts_[index].kernel;
+  const std::uint32_t count = cohorts_[index].count;
+  ++cohorts_[index].generation;
+  if (cohorts_[index].state == CohortState::warming) {
+    kernels_[kernel].warming -= count;
+    if (kernels_[kernel].persistent) {
+      go_on_static(index);
+      return;
+    }
+    drop_cohort(index);
+    kernels_[kernel].idle += count;
+    mark_kernel(kernel);
+    return;
+  }
+  const std::uint32_t waves = cohorts_[index].waves;
+  if (!kernels_[kernel].persistent) kernels_[kernel].future -= count * (waves - 1);
+  credit(kernel, cohorts_[index].part, count * waves);
+  if (kernels_[kernel].unfinished == 0) {
+    kernel_done(kernel);
+  } else if (kernels_[kernel].persistent) {
+    cohorts_[index].wave += waves;
+    go_on_static(index);
+  } else {
+    drop_cohort(index);
+    take_back(kernels_[kernel], count);
+  }
+}
+
+// Workers at a tile boundary: their SMs go back to the pool, to be dealt out anew at this date.
+void Run::take_back(Kernel& k, std::uint32_t sms) {
+  const auto index = static_cast<std::uint32_t>(&k - kernels_.data());
+  if (k.pool == kNone && k.persistent) {
+    k.held -= sms;
+    return;
+  }
+  if (k.pool == kNone) {
+    const std::uint32_t keep = std::min(sms, k.unstarted + k.future > k.idle ? k.unstarted + k.future - k.idle : 0);
+    k.idle += keep;
+    k.held -= sms - keep;
+    if (keep > 0) mark_kernel(index);
+    return;
+  }
+  k.held -= sms;
+  k.returned += sms;
+  pools_[k.pool].free += sms;
+  mark_dirty(k.pool);
+}
+
+// Cuts cohorts of several waves down to the wave that runs now; its later tiles are up for grabs again.
+void Run::split_waves(std::uint32_t kernel) {
+  std::uint32_t next = kNone;
+  for (std::uint32_t index = kernels_[kernel].cohorts; index != kNone; index = next) {
+    next = cohorts_[index].next;
+    if (cohorts_[index].state != CohortState::running || cohorts_[index].waves < 2) continue;
+    const double left = waves_left(cohorts_[index]);
+    if (left > kBoundary) {
+      split_cohort(index, left);
+      continue;
+    }
+    if (cohorts_[index].flow.valid()) cancel_flow(cohorts_[index].flow);  // it ends at this date anyway
+    cohorts_[index].flow = FlowId();
+    end_cohort(index);
+    if (kernels_[kernel].unfinished == 0) return;
+  }
+}
+
+double Run::waves_left(const Cohort& c) {
+  if (c.flow.valid()) {
+    const double wave = c.count * tile_demand(kernels_[c.kernel].op).tile_traffic.si();
+    return solver_->remaining(c.flow).si() / wave;
+  }
+  return c.tile_time > 0.0 ? c.waves - (now_ - c.started) / c.tile_time : 0.0;
+}
+
+void Run::split_cohort(std::uint32_t index, double left) {
+  const Cohort c = cohorts_[index];
+  const auto later = static_cast<std::uint32_t>(std::ceil(left - kBoundary)) - 1;
+  const bool boundary = left - later >= 1.0 - kBoundary && later + 1 < c.waves;
+  const std::uint32_t given_up = boundary ? later + 1 : later;
+  const std::uint32_t done = c.waves - later - 1;
+  Kernel& k = kernels_[c.kernel];
+  k.future -= c.count * (c.waves - 1);
+  k.unstarted += c.count * given_up;
+  part_unstarted_[c.part] += c.count * given_up;
+  if (given_up > 0) k.cursor = std::min(k.cursor, c.part - k.first_part);
+  cohorts_[index].waves = 1;
+  cohorts_[index].started = c.started + done * c.tile_time;
+  credit(c.kernel, c.part, c.count * done);
+  if (boundary) {
+    drop_cohort(index);
+    take_back(kernels_[c.kernel], c.count);
+    return;
+  }
+  if (given_up == 0) return;  // in its last wave: the flow or event that runs is right
+  ++cohorts_[index].generation;
+  if (c.flow.valid()) {
+    const double wave = c.count * tile_demand(k.op).tile_traffic.si();
+    cancel_flow(c.flow);
+    run_tiles(index, (left - later) * wave);
+  } else {
+    push(c.started + (done + 1) * c.tile_time, EventKind::cohort, index, cohorts_[index].generation);
+  }
+}
+
+void Run::credit(std::uint32_t kernel, std::uint32_t part, std::uint32_t tiles) {
+  kernels_[kernel].unfinished -= tiles;
+  part_unfinished_[part] -= tiles;
+  if (tiles > 0 && part_unfinished_[part] == 0) complete_part(kernels_[kernel].op, part);
+}
+
+// The last wait of a part was met.
+void Run::part_ready(std::uint32_t part) {
+  const std::uint32_t i = graph_.parts()[part].op.v;
+  const std::uint32_t kernel = activity_[i];
+  if (kernel == kNone) return;
+  if (part_tiles(i)[part - kernels_[kernel].first_part] == 0) {
+    complete_part(i, part);
+    return;
+  }
+  Kernel& k = kernels_[kernel];
+  if (k.persistent) {
+    unpark(kernel, part);
+    return;
+  }
+  const std::uint32_t place = part - k.first_part;
+  if (place < k.cursor) {
+    k.cursor = place;
+    if (k.future > 0) split_waves(kernel);  // lowest index first, from the next tile on
+  }
+  if (kernels_[kernel].idle > 0) mark_kernel(kernel);
+}
+
+void Run::complete_part(std::uint32_t i, std::uint32_t part) {
+  if (part >= graph_.parts().size()) return;
+  const double tail = demand(i).tail.si();
+  if (tail > 0.0) {
+    push(now_ + tail, EventKind::part_end, part);
+    return;
+  }
+  timeline_.part_ends[part] = Seconds(now_);
+  complete(static_cast<std::uint32_t>(graph_.ops().size()) + part);
+}
+
+void Run::kernel_done(std::uint32_t index) {
+  const std::uint32_t i = kernels_[index].op;
+  while (kernels_[index].cohorts != kNone) drop_cohort(kernels_[index].cohorts);
+  const Seconds finish = tile_demand(i).finish;
+  const Seconds tail = demand(i).tail;
+  if (finish < tail) {
+    push(now_ + finish.si(), EventKind::kernel_release, index);
+  }
+  push(now_ + std::max(finish, tail).si(), EventKind::op_end, i);
+}
+
+void Run::free_kernel_slots(std::uint32_t index) {
+  Kernel& k = kernels_[index];
+  if (k.pool == kNone || k.held == 0) return;
+  pools_[k.pool].free += k.held;
+  k.held = k.idle = k.warming = 0;
+  mark_dirty(k.pool);
+}
+
+void Run::free_kernel(std::uint32_t index) {
+  free_kernel_slots(index);
+  if (const std::uint32_t p = kernels_[index].pool; p != kNone) std::erase(pools_[p].kernels, index);
+  activity_[kernels_[index].op] = kNone;
+  kernels_[index].op = kNone;
+  free_kernels_.push_back(index);
+}
+
+}  // namespace overlap::engine
