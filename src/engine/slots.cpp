@@ -193,7 +193,7 @@ void Run::arbitrate_pool(std::uint32_t p) {
       } else {
         give_workers(k, std::min(pool.free, wanted(kernels_[k])));
       }
-    } else {
+    } else if (k == kNone || !make_kernels_yield(p, Claim(kernels_[k].claim))) {
       break;
     }
   }

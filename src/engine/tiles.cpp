@@ -154,7 +154,12 @@ std::uint32_t Run::ready_part(Kernel& k) const {
 
 // Somebody with a better place in line waits for SMs of this kernel's pool.
 bool Run::contested(const Kernel& k) const {
-  return k.pool != kNone && !pools_[k.pool].line.empty() && goes_before(pools_[k.pool].line.front(), k.claim);
+  if (k.pool == kNone) return false;
+  const Pool& pool = pools_[k.pool];
+  if (!pool.line.empty() && goes_before(pool.line.front(), k.claim)) return true;
+  return std::any_of(pool.kernels.begin(), pool.kernels.end(), [&](std::uint32_t other) {
+    return goes_before(kernels_[other].claim, k.claim) && wanted(kernels_[other]) > 0;
+  });
 }
 
 // Gives tiles to idle workers, and lets workers go for whom none are left.
