@@ -5,6 +5,7 @@
 
 namespace overlap::cli {
 
+Action run_command(Options& o);
 Action topo_command(Options& o);
 Action list_command(Options& o);
 

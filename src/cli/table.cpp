@@ -5,6 +5,7 @@ namespace overlap::cli {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
+      {"run", "Rank the schedules of an experiment, with the reason and a timeline", run_command},
       {"topo", "Look at a machine: its links, routes and cuts", topo_command},
       {"list", "List schedules, topologies, devices, workloads or models", list_command},
   };

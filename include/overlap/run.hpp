@@ -1,0 +1,54 @@
+// The main job: an Experiment in, ranked schedules with their reasons out. Sits above everything; only commands use it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "overlap/config.hpp"
+#include "overlap/cost.hpp"
+#include "overlap/report.hpp"
+#include "overlap/schedule.hpp"
+
+namespace overlap {
+
+// One layer under one schedule: build, price, simulate. Throws CheckError when the schedule refuses or cannot finish.
+FinishedRun run_layer(const ScheduleInfo& info, const ScheduleContext& context, const Machine& machine,
+                      const CostOptions& cost, const SimOptions& simulation, std::span<const Seconds> start_delay = {});
+
+// Lone times for closed forms, from the same cost models as the simulation: GEMMs of the slowest rank, transfers over
+// their route, the library's collective. All are free of launch and stream costs.
+PieceTimes piece_times(const Workload& workload, const Machine& machine, const CostOptions& cost);
+
+// Effects by name, in the order of the struct.
+struct EffectName {
+  std::string_view name;
+  bool Effects::*member;
+};
+std::span<const EffectName> effect_names();
+
+// Makespan of a graph with one effect off at a time; effects whose absence changes no price are left out.
+std::vector<EffectOff> effects_off(const OpGraph& graph, const Priced& priced, const Machine& machine,
+                                   const CostOptions& cost, const SimOptions& simulation);
+
+// Checks that need no times: well-formedness, races, and the reference run of the scaled-down twin under three seeds.
+std::vector<std::string> check_layer(const ScheduleInfo& info, const ScheduleContext& context, const OpGraph& graph,
+                                     std::span<const Seconds> start_delay = {});
+// Checks that every run gets for free: bytes delivered, phases and path sum to the makespan, no bound above it.
+std::vector<std::string> check_run(const ScheduleReport& s, const RunView& view);
+
+// Change of the makespan of one schedule with each numeric input of devices, topology and layer 1 % larger.
+std::vector<Sensitivity> sensitivities(const Experiment& experiment, const Workload& workload,
+                                       const ScheduleRequest& request);
+
+struct RunOptions {
+  bool explain = false;
+  bool check = false;
+  std::string schedule;  // only this one, and serial to compare with; empty = all of the experiment
+  std::function<void(std::size_t done, std::size_t total)> progress;  // called from any thread, one call at a time
+};
+RunReport run_experiment(const Experiment& experiment, const RunOptions& options);
+
+}  // namespace overlap

@@ -1,0 +1,70 @@
+// One layer: graph, prices, timeline; and the lone times that closed forms are fed with.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "overlap/error.hpp"
+#include "overlap/run.hpp"
+
+namespace overlap {
+
+FinishedRun run_layer(const ScheduleInfo& info, const ScheduleContext& context, const Machine& machine,
+                      const CostOptions& cost, const SimOptions& simulation, std::span<const Seconds> start_delay) {
+  FinishedRun run;
+  run.graph = build_layer(info, context, start_delay);
+  Priced priced = price(run.graph, machine, cost);
+  run.timeline = simulate(run.graph, priced.demands, priced.resources, simulation);
+  run.demands = std::move(priced.demands);
+  run.resources = std::move(priced.resources);
+  return run;
+}
+
+namespace {
+
+// Time of the library's collective over `rows` tokens, as the serial schedule issues it.
+Seconds library_collective(const Workload& workload, const Machine& machine, const CostOptions& cost,
+                           std::uint32_t rows) {
+  Workload w = workload;
+  w.tokens = rows;
+  const ScheduleInfo& serial = find_schedule("serial");
+  const Params params = complete_params(serial, {{"mover", ParamValue(std::string("library"))}});
+  const ScheduleContext context{w, machine.topology, machine.devices, params};
+  const OpGraph graph = build_layer(serial, context);
+  const Priced priced = price(graph, machine, cost);
+  const std::vector<Seconds> lone = lone_times(graph, priced.demands, priced.resources);
+  Seconds sum;
+  for (std::size_t i = 0; i < lone.size(); ++i) {
+    if (std::holds_alternative<Collective>(graph.ops()[i].work)) sum += lone[i];
+  }
+  return sum;
+}
+
+}  // namespace
+
+PieceTimes piece_times(const Workload& workload, const Machine& machine, const CostOptions& cost) {
+  PieceTimes t;
+  const std::span<const Device> devices =
+      machine.devices.first(std::min<std::size_t>(workload.tp, machine.devices.size()));
+  t.gemm = [devices, &workload, &cost](GemmShape shape, bool accumulate) {
+    Seconds slowest;
+    const Device* last = nullptr;
+    for (const Device& d : devices) {
+      if (last != nullptr && last->name == d.name) continue;
+      last = &d;
+      slowest = std::max(slowest, gemm_time(d, shape, workload.operand, workload.output, accumulate, cost.compute));
+    }
+    return slowest;
+  };
+  t.transfer = [&machine, &cost](DeviceId a, DeviceId b, Bytes bytes) {
+    const Seconds latency = cost.effects.latency ? machine.topology.route_latency(a, b) : Seconds{};
+    return latency + bytes / machine.topology.route_bandwidth(a, b);
+  };
+  t.collective = [&workload, &machine, &cost](Bytes bytes) {
+    const double rows = static_cast<double>(workload.tokens) * (bytes / collective_bytes(workload));
+    return library_collective(workload, machine, cost,
+                              std::max(workload.tp, static_cast<std::uint32_t>(std::lround(rows))));
+  };
+  return t;
+}
+
+}  // namespace overlap
