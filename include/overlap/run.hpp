@@ -22,6 +22,14 @@ FinishedRun run_layer(const ScheduleInfo& info, const ScheduleContext& context, 
 // their route, the library's collective. All are free of launch and stream costs.
 PieceTimes piece_times(const Workload& workload, const Machine& machine, const CostOptions& cost);
 
+// What all schedules of one workload share.
+struct LayerFacts {
+  std::vector<CutLimit> cuts;
+  std::vector<Seconds> undivided;  // by rank: lone time of its GEMM in one piece
+  PieceTimes pieces;
+};
+LayerFacts layer_facts(const Experiment& experiment, const Workload& workload);
+
 // Effects by name, in the order of the struct.
 struct EffectName {
   std::string_view name;

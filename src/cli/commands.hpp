@@ -6,6 +6,9 @@
 namespace overlap::cli {
 
 Action run_command(Options& o);
+Action sweep_command(Options& o);
+Action merge_command(Options& o);
+Action report_command(Options& o);
 Action topo_command(Options& o);
 Action list_command(Options& o);
 

@@ -62,24 +62,9 @@ std::string label_of(const ScheduleRequest& r, std::span<const ScheduleRequest> 
   return out;
 }
 
-std::vector<CutLimit> cut_limits(const Topology& topology, std::uint32_t ranks) {
-  std::vector<CutLimit> out;
-  for (const Cut& c : topology.cuts()) {
-    CutLimit limit{c.name, std::vector<bool>(ranks, false), c.left_to_right, c.right_to_left};
-    for (const DeviceId d : c.left) {
-      if (d.index() < ranks) limit.left[d.index()] = true;
-    }
-    out.push_back(std::move(limit));
-  }
-  return out;
-}
-
-// What all schedules of one workload share.
 struct Layer {
   const Workload* workload = nullptr;
-  std::vector<CutLimit> cuts;
-  std::vector<Seconds> undivided;
-  PieceTimes pieces;
+  LayerFacts facts;
 };
 
 class Runner {
@@ -92,7 +77,7 @@ class Runner {
     report.config = e_.name;
     report.machine = machine_text();
     report.models = models_text();
-    for (const Workload& w : e_.workloads) layers_.push_back(layer(w));
+    for (const Workload& w : e_.workloads) layers_.push_back({&w, layer_facts(e_, w)});
     std::vector<ScheduleReport> results(layers_.size() * requests_.size());
     for_each_index(results.size(), [&](std::size_t i) {
       results[i] = one(layers_[i / requests_.size()], requests_[i % requests_.size()]);
@@ -127,17 +112,6 @@ class Runner {
     return out;
   }
 
-  [[nodiscard]] Layer layer(const Workload& w) const {
-    Layer l;
-    l.workload = &w;
-    l.cuts = cut_limits(e_.topology, w.tp);
-    for (std::uint32_t r = 0; r < w.tp; ++r) {
-      l.undivided.push_back(gemm_time(e_.devices[r], local_gemm(w, r), w.operand, w.output, false, e_.cost.compute));
-    }
-    l.pieces = piece_times(w, machine_, e_.cost);
-    return l;
-  }
-
   [[nodiscard]] ScheduleReport one(const Layer& l, const ScheduleRequest& request) const {
     const Workload& w = *l.workload;
     const ScheduleContext context{w, e_.topology, e_.devices, request.params};
@@ -156,10 +130,10 @@ class Runner {
     s.cross.effects = effects_off(finished->graph, priced, machine_, e_.cost, e_.simulation);
     finished->demands = std::move(priced.demands);
     finished->resources = std::move(priced.resources);
-    const RunView view{finished->graph, finished->demands, finished->resources, finished->timeline, e_.devices,
-                       l.cuts,          l.undivided};
+    const RunView view{finished->graph, finished->demands, finished->resources, finished->timeline,
+                       e_.devices,      l.facts.cuts,      l.facts.undivided};
     analyse(s, view, w);
-    if (request.info->closed_form != nullptr) closed_form(s, *request.info, context, l.pieces);
+    if (request.info->closed_form != nullptr) closed_form(s, *request.info, context, l.facts.pieces);
     s.checks = check_run(s, view);
     if (options_.check) {
       for (std::string& c : check_layer(*request.info, context, finished->graph, e_.start_delay))

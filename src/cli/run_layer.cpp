@@ -39,13 +39,25 @@ Seconds library_collective(const Workload& workload, const Machine& machine, con
   return sum;
 }
 
+std::vector<CutLimit> cut_limits(const Topology& topology, std::uint32_t ranks) {
+  std::vector<CutLimit> out;
+  for (const Cut& c : topology.cuts()) {
+    CutLimit limit{c.name, std::vector<bool>(ranks, false), c.left_to_right, c.right_to_left};
+    for (const DeviceId d : c.left) {
+      if (d.index() < ranks) limit.left[d.index()] = true;
+    }
+    out.push_back(std::move(limit));
+  }
+  return out;
+}
+
 }  // namespace
 
 PieceTimes piece_times(const Workload& workload, const Machine& machine, const CostOptions& cost) {
   PieceTimes t;
   const std::span<const Device> devices =
       machine.devices.first(std::min<std::size_t>(workload.tp, machine.devices.size()));
-  t.gemm = [devices, &workload, &cost](GemmShape shape, bool accumulate) {
+  t.gemm = [devices, &workload, cost](GemmShape shape, bool accumulate) {
     Seconds slowest;
     const Device* last = nullptr;
     for (const Device& d : devices) {
@@ -55,16 +67,28 @@ PieceTimes piece_times(const Workload& workload, const Machine& machine, const C
     }
     return slowest;
   };
-  t.transfer = [&machine, &cost](DeviceId a, DeviceId b, Bytes bytes) {
+  t.transfer = [machine, cost](DeviceId a, DeviceId b, Bytes bytes) {
     const Seconds latency = cost.effects.latency ? machine.topology.route_latency(a, b) : Seconds{};
     return latency + bytes / machine.topology.route_bandwidth(a, b);
   };
-  t.collective = [&workload, &machine, &cost](Bytes bytes) {
+  t.collective = [&workload, machine, cost](Bytes bytes) {
     const double rows = static_cast<double>(workload.tokens) * (bytes / collective_bytes(workload));
     return library_collective(workload, machine, cost,
                               std::max(workload.tp, static_cast<std::uint32_t>(std::lround(rows))));
   };
   return t;
+}
+
+LayerFacts layer_facts(const Experiment& experiment, const Workload& workload) {
+  LayerFacts facts;
+  facts.cuts = cut_limits(experiment.topology, workload.tp);
+  for (std::uint32_t r = 0; r < workload.tp; ++r) {
+    facts.undivided.push_back(gemm_time(experiment.devices[r], local_gemm(workload, r), workload.operand,
+                                        workload.output, false, experiment.cost.compute));
+  }
+  facts.pieces =
+      piece_times(workload, {experiment.topology, experiment.devices, experiment.background}, experiment.cost);
+  return facts;
 }
 
 }  // namespace overlap

@@ -6,6 +6,9 @@ namespace overlap::cli {
 const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
       {"run", "Rank the schedules of an experiment, with the reason and a timeline", run_command},
+      {"sweep", "Run a what-if study: an experiment over axes of its inputs", sweep_command},
+      {"merge", "Join the shards of a study", merge_command},
+      {"report", "Make one HTML page of a finished study", report_command},
       {"topo", "Look at a machine: its links, routes and cuts", topo_command},
       {"list", "List schedules, topologies, devices, workloads or models", list_command},
   };

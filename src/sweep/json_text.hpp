@@ -1,0 +1,17 @@
+// A parsed JSON value back to compact text, numbers exact, members in the order of the file.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "config/value.hpp"
+
+namespace overlap::sweep {
+
+std::string json_text(const config::Value& v);
+// A JSON string without its quotes, anything else as it stands: for CSV cells and labels.
+std::string plain_text(const std::string& json);
+// The number at the start of a JSON number or of a string with a unit ("20 GB/s"): nullopt when there is none.
+std::optional<double> number_of(const std::string& json);
+
+}  // namespace overlap::sweep
