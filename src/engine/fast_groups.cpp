@@ -65,13 +65,13 @@ void FastSolver::join(Index slot, Index g, double left) {
   } else {
     links_[g].least_cap = std::min(links_[g].least_cap, flow.cap);
     const Member m{group.clock + left, slot};
-    member_pool_.push(group.members, m);
+    group.members.push(pools_.members, m);
     member_rise(group, group.members.size - 1, m);
   }
   const Index first = slot << stride_log_;
   for (Index h = 0; h < flow.use_count; ++h) {
     const Index at = entry_at_[first + h];
-    if (at != kNone) links_[flow.uses[h].resource.v].entries.at[at].group = g;
+    if (at != kNone) links_[flow.uses[h].resource.v].group()[at] = g;
   }
 }
 

@@ -13,31 +13,45 @@ double slack(Index n) {
   return 0x1p-51 * (n + 8.0);
 }
 
+// A tracked load below capacity by this share needs no look: rounding cannot add up to it.
+constexpr double kClear = 1 - 1e-9;
+
+// A group of so many members sweeps when it has more than a share of the resources in use.
+constexpr Index kSweepMembers = 24;
+constexpr Index kSweepShare = 8;
+
+// Order of a heap whose front has the lowest level.
+constexpr auto later = [](const auto& a, const auto& b) {
+  return a.level > b.level || (a.level == b.level && a.link > b.link);
+};
+
 }  // namespace
 
 void FastSolver::mark(Index l) {
   Link& link = links_[l];
-  if (link.dirty || link.entries.size == 0) return;
+  if (link.dirty || link.size == 0) return;
+  if (queue(l)) std::push_heap(due_.begin(), due_.end(), later);
+}
+
+// Appends to the list that it belongs to; true if that is `due_`, whose order is then broken.
+bool FastSolver::queue(Index l) {
+  Link& link = links_[l];
   link.dirty = true;
   double level = level_[l];
   if (level == kUnbounded) {
     if (groups_[l].members.size == 0) {
       slack_.push_back(l);
-      return;
+      return false;
     }
-    level = link.capacity / link.demand;  // a new group: where it would stand if it were the lowest
+    level = link.capacity / link.total_demand();  // a new group: where it would stand if it were the lowest
   }
   due_.push_back({level, l});
-  std::push_heap(due_.begin(), due_.end(), [](const Due& a, const Due& b) {
-    return a.level > b.level || (a.level == b.level && a.link > b.link);
-  });
+  return true;
 }
 
 bool FastSolver::next_due(Index& l) {
   if (!due_.empty()) {
-    std::pop_heap(due_.begin(), due_.end(), [](const Due& a, const Due& b) {
-      return a.level > b.level || (a.level == b.level && a.link > b.link);
-    });
+    std::pop_heap(due_.begin(), due_.end(), later);
     l = due_.back().link;
     due_.pop_back();
   } else if (!slack_.empty()) {
@@ -66,17 +80,38 @@ bool FastSolver::place_alone(Index slot, Flow& flow) {
     if (entry_at_[first + h] == kNone) continue;
     const Index l = flow.uses[h].resource.v;
     const Link& link = links_[l];
-    if (link.entries.size != 1) return false;
-    const double alone = link.capacity / link.demand;
+    if (link.size != 1) return false;
+    const double alone = link.capacity / link.total_demand();
     if (alone < level) {
       level = alone;
       holder = l;
     }
   }
-  if (holder == kNone) holder = own_group(slot);
-  join(slot, holder, flow.left);
-  level_[holder] = level;
+  if (holder == kNone)
+    join(slot, own_group(slot), flow.left);
+  else
+    hold_alone(slot, holder, level);
   return true;
+}
+
+// join() and the date in one, for a group that starts with this flow and has nothing to bring up to date.
+void FastSolver::hold_alone(Index slot, Index l, double level) {
+  Flow& flow = flows_[slot];
+  Group& group = groups_[l];
+  flow.group = l;
+  flow.member_at = 0;
+  group.clock = 0;
+  group.since = now_;
+  group.members.push(pools_.members, {flow.left, slot});
+  links_[l].least_cap = flow.cap;
+  level_[l] = level;
+  const Index first = slot << stride_log_;
+  for (Index h = 0; h < flow.use_count; ++h) {
+    const Index at = entry_at_[first + h];
+    if (at == kNone) continue;
+    links_[flow.uses[h].resource.v].group()[at] = l;
+  }
+  dates_.set(groups_, l, level > 0 ? std::min(kUnbounded, now_ + flow.left / level) : kUnbounded);
 }
 
 // First guess of a new flow's group; the checks that follow put it right.
@@ -89,7 +124,7 @@ void FastSolver::place(Index slot) {
     if (entry_at_[first + h] == kNone) continue;
     const Index l = flow.uses[h].resource.v;
     const Link& link = links_[l];
-    double guess = link.capacity / link.demand;
+    double guess = link.capacity / link.total_demand();
     if (level_[l] != kUnbounded) {
       const double members = groups_[l].members.size;
       guess = std::max(guess, level_[l] * members / (members + 1));
@@ -111,9 +146,13 @@ void FastSolver::solve() {
       if (!place_alone(slot, flows_[slot])) place(slot);
     pending_.clear();
     const std::uint64_t budget = counters_.evaluations + 1000 + 20 * std::uint64_t{link_count_};
+    done_.clear();
+    swept_ = kUnbounded;
     Index l = kNone;
     while (!options_.from_scratch && next_due(l)) {
+      const double before = level_[l];
       evaluate(l);
+      if (swept_ != kUnbounded) note_done(l, std::max(before, level_[l]));
       if (counters_.evaluations > budget) break;
     }
     if (!due_.empty() || !slack_.empty()) refill();
@@ -125,97 +164,135 @@ FastSolver::Sums FastSolver::sums(Index l) {
   // With the resource's own level at 0 its members add nothing to `fixed` and `top`.
   const double own = level_[l];
   level_[l] = 0;
-  Sums s;
+  const Link& link = links_[l];
   const double* level = level_.data();
-  const Block<Entry>& entries = links_[l].entries;
-  for (Index i = 0; i < entries.size; ++i) {
-    const Entry& e = entries.at[i];
-    const double theirs = level[e.group];
-    s.fixed += e.demand * theirs;
-    s.top = std::max(s.top, theirs);
-    s.demand += e.group == l ? e.demand : 0.0;
+  const Index* group = link.group();
+  const Index n = link.size;
+  Sums a, b, c, d;
+  // Four sums side by side; the order of additions is part of the result.
+  const auto over_entries = [&](auto demand) {
+    const auto add = [&](Sums& s, Index i) {
+      const double theirs = level[group[i]];
+      s.fixed += demand(i) * theirs;
+      s.top = theirs > s.top ? theirs : s.top;
+      s.demand += group[i] == l ? demand(i) : 0.0;
+    };
+    Index i = 0;
+    for (; i + 4 <= n; i += 4) {
+      add(a, i);
+      add(b, i + 1);
+      add(c, i + 2);
+      add(d, i + 3);
+    }
+    for (; i < n; ++i) add(a, i);
+  };
+  double scale = 1;
+  if (link.demands == nullptr) {
+    scale = link.demand;
+    over_entries([](Index) { return 1.0; });
+  } else {
+    over_entries([demands = link.demands](Index i) { return demands[i]; });
   }
   level_[l] = own;
-  return s;
+  return {scale * ((a.fixed + b.fixed) + (c.fixed + d.fixed)), scale * ((a.demand + b.demand) + (c.demand + d.demand)),
+          std::max(std::max(a.top, b.top), std::max(c.top, d.top))};
 }
 
 void FastSolver::evaluate(Index l) {
-  const Link& link = links_[l];
-  if (link.entries.size == 0) return;
+  Link& link = links_[l];
+  if (link.size == 0) return;
   ++counters_.evaluations;
   const Sums s = sums(l);
-  const double tie = 1 + slack(link.entries.size);
+  const double tie = 1 + slack(link.size);
   if (s.demand == 0) {
-    if (s.fixed > link.capacity * tie)
-      split(l);
-    else
-      level_[l] = kUnbounded;
+    if (s.fixed > link.capacity * tie) return split(l, s);
+    level_[l] = kUnbounded;
+    link.load = s.fixed;
     return;
   }
   const double level = std::max(0.0, (link.capacity - s.fixed) / s.demand);
-  if (s.top > level * tie || level > link.least_cap)
-    split(l);
-  else
-    set_level(l, level);
+  if (s.top > level * tie || level > link.least_cap) return split(l, s);
+  set_level(l, level);
 }
 
-// A group that is still due may stand above a member's cap.
-double FastSolver::cap_in(const Entry& e) const {
-  if (e.group >= link_count_ || links_[e.group].least_cap >= level_[e.group]) return kUnbounded;
-  return flows_[e.ref >> stride_log_].cap;
+// What holds entry i elsewhere, as a level. Ties stay where they are; a group that is still due may stand above a
+// member's cap.
+double FastSolver::bound_of(const Link& link, Index i, double tie) const {
+  const Index g = link.group()[i];
+  const double level = level_[g];
+  if (g >= link_count_ || links_[g].least_cap >= level) return level / tie;
+  return std::min(level / tie, flows_[link.ref()[i] >> stride_log_].cap);
 }
 
-// Membership changed: water-filling of this resource alone, each flow bounded by what holds it elsewhere.
-void FastSolver::split(Index l) {
-  ++counters_.splits;
-  Link& link = links_[l];
-  const double tie = 1 + slack(link.entries.size);
+// Water-filling of this resource alone, each flow bounded by what holds it elsewhere. Leaves in bounds_ the entries
+// that the resource holds, but for members when it leaves all of them where they are.
+void FastSolver::gather_bounds(Index l, const Sums& s) {
+  const Link& link = links_[l];
+  const double tie = 1 + slack(link.size);
+  const bool capped = link.least_cap < kUnbounded;
+  // Below this level nothing can end up: only flows above it may join.
+  const double floor = capped || s.demand == 0 ? -1 : std::max(0.0, (link.capacity - s.fixed) / s.demand);
   double rest = link.capacity;
-  double demand = 0;
+  double demand = capped ? 0 : s.demand;
   bounds_.clear();
-  for (Index i = 0; i < link.entries.size; ++i) {
-    const Entry& e = link.entries.at[i];
-    const double bound = e.group == l ? flows_[e.ref >> stride_log_].cap : std::min(level_[e.group] / tie, cap_in(e));
-    bounds_.push_back({bound, e.demand, i});
-    demand += e.demand;
+  for (Index i = 0; i < link.size; ++i) {
+    const Index g = link.group()[i];
+    if (g == l && !capped) continue;
+    const double d = link.demand_of(i);
+    if (g != l && level_[g] <= floor) {
+      rest -= d * level_[g];
+      continue;
+    }
+    const double bound = g == l ? flows_[link.ref()[i] >> stride_log_].cap : bound_of(link, i, tie);
+    bounds_.push_back({bound, d, i});
+    demand += d;
   }
-  for (bool again = true; again && !bounds_.empty();) {
+  for (std::size_t before = 0; before != bounds_.size() && demand > 0;) {
+    before = bounds_.size();
     const double level = std::max(0.0, rest / demand);
     std::size_t kept = 0;
-    rest = std::max(0.0, rest);
+    double left = 0;
     for (const Bound& b : bounds_) {
       if (b.level <= level) {
         rest -= b.demand * b.level;
         demand -= b.demand;
       } else {
+        left += b.demand;
         bounds_[kept++] = b;
       }
     }
-    again = kept < bounds_.size();
     bounds_.resize(kept);
-    demand = 0;
-    for (const Bound& b : bounds_) demand += b.demand;
+    if (capped || s.demand == 0) demand = left;  // no rounding left over where there are no members
   }
+}
+
+// Membership changed.
+void FastSolver::split(Index l, const Sums& before) {
+  ++counters_.splits;
+  gather_bounds(l, before);
+  Link& link = links_[l];
+  const bool capped = link.least_cap < kUnbounded;
   double least_cap = kUnbounded;
   std::size_t next = 0;
-  for (Index i = 0; i < link.entries.size; ++i) {
-    const Entry e = link.entries.at[i];
-    const Index slot = e.ref >> stride_log_;
-    const bool holds = next < bounds_.size() && bounds_[next].entry == i;
-    if (holds) {
+  for (Index i = 0; capped && i < link.size; ++i) {
+    const Index slot = link.ref()[i] >> stride_log_;
+    if (next < bounds_.size() && bounds_[next].entry == i) {
       ++next;
-      if (e.group != l) {
-        move(slot, l);
-        mark_uses(flows_[slot], l);
-      }
       least_cap = std::min(least_cap, flows_[slot].cap);
-    } else if (e.group == l) {
+    } else if (link.group()[i] == l) {
       move(slot, own_group(slot));
       mark_uses(flows_[slot], l);
     }
   }
-  link.least_cap = least_cap;
+  if (capped) link.least_cap = least_cap;
+  for (const Bound& b : bounds_) {
+    if (link.group()[b.entry] == l) continue;
+    const Index slot = link.ref()[b.entry] >> stride_log_;
+    move(slot, l);
+    mark_uses(flows_[slot], l);
+  }
   const Sums s = sums(l);
+  link.load = s.fixed;
   if (s.demand == 0)
     level_[l] = kUnbounded;
   else
@@ -224,24 +301,71 @@ void FastSolver::split(Index l) {
 
 void FastSolver::set_level(Index l, double level) {
   const double old = level_[l];
-  if (std::abs(level - old) <= slack(links_[l].entries.size) * old) return;
+  if (std::abs(level - old) <= slack(links_[l].size) * old) return;
   touch(l);
   level_[l] = level;
-  propagate(l);
+  const Index members = groups_[l].members.size;
+  if (members >= kSweepMembers && (kSweepShare * members > busy_.size() || swept_ <= std::min(old, level)))
+    sweep(std::min(old, level), level > old);
+  else
+    propagate(l, old == kUnbounded ? kUnbounded : level - old);
 }
 
-void FastSolver::propagate(Index l) {
+// What the members' change of level means to the other resources they use: saturated ones are due, others only when
+// the load may have reached capacity.
+void FastSolver::propagate(Index l, double change) {
+  const double level = level_[l];
   const Block<Member>& members = groups_[l].members;
   for (Index i = 0; i < members.size; ++i) {
     const Flow& flow = flows_[members.at[i].slot];
     for (Index h = 0; h < flow.use_count; ++h) {
-      const Index k = flow.uses[h].resource.v;
+      const Use& use = flow.uses[h];
+      const Index k = use.resource.v;
       if (k == l) continue;
-      const Link& link = links_[k];
-      if (link.entries.size == 1 && link.demand * level_[l] <= link.capacity) continue;
-      if (flow.uses[h].weight != 0) mark(k);
+      Link& link = links_[k];
+      if (link.dirty || use.weight == 0) continue;
+      if (level_[k] == kUnbounded && groups_[k].members.size == 0) {
+        if (link.size == 1)
+          link.load = link.total_demand() * level;
+        else
+          link.load += use.weight * flow.share * change;
+        if (link.load <= link.capacity * kClear) continue;
+      }
+      mark(k);
     }
   }
+}
+
+// The same for a group so large that nearly every resource in use is concerned: all at `from` or above become due,
+// wherever they stand. While they wait, and for those done meanwhile that stand below, nothing is left to do.
+void FastSolver::sweep(double from, bool rising) {
+  from *= 1 - 1e-9;
+  if (from >= swept_) {
+    for (std::size_t i = done_.size(); i > 0 && done_[i - 1].reach >= from; --i) {
+      const Index l = done_[i - 1].link;
+      if (level_[l] >= from && (rising || level_[l] != kUnbounded)) mark(l);
+    }
+    return;
+  }
+  std::size_t kept = 0;
+  for (const Index l : busy_) {
+    Link& link = links_[l];
+    if (link.size == 0) {
+      link.busy = false;
+      continue;
+    }
+    busy_[kept++] = l;
+    if (!link.dirty && level_[l] >= from) queue(l);
+  }
+  busy_.resize(kept);
+  std::make_heap(due_.begin(), due_.end(), later);
+  done_.clear();
+  swept_ = from;
+}
+
+void FastSolver::note_done(Index l, double level) {
+  const double before = done_.empty() ? 0 : done_.back().reach;
+  done_.push_back({l, std::max(before, level)});
 }
 
 }  // namespace overlap::fast

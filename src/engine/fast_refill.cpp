@@ -30,11 +30,11 @@ void FastSolver::refill() {
   std::vector<double> fill(link_count_, kUnbounded);
   for (Index l = 0; l < link_count_; ++l) {
     links_[l].dirty = false;
-    const Block<Entry>& entries = links_[l].entries;
-    for (Index i = 0; i < entries.size; ++i) rising[l] += entries.at[i].demand;
-    links_[l].demand = rising[l];
-    links_[l].least_cap = kUnbounded;
-    if (entries.size > 0) resources.push({links_[l].capacity / rising[l], l});
+    Link& link = links_[l];
+    for (Index i = 0; i < link.size; ++i) rising[l] += link.demand_of(i);
+    link.least_cap = kUnbounded;
+    link.load = link.capacity;  // unknown: look again at the next change
+    if (link.size > 0) resources.push({links_[l].capacity / rising[l], l});
   }
   for (Index slot = 0; slot < flows_.size(); ++slot) {
     const Flow& flow = flows_[slot];
@@ -63,20 +63,20 @@ void FastSolver::refill() {
     }
     const Candidate c = resources.top();
     resources.pop();
-    const Block<Entry>& entries = links_[c.id].entries;
+    const Link& link = links_[c.id];
     double demand = 0;  // afresh: the running difference carries rounding
-    for (Index i = 0; i < entries.size; ++i)
-      if (held[entries.at[i].ref >> stride_log_] == 0) demand += entries.at[i].demand;
+    for (Index i = 0; i < link.size; ++i)
+      if (held[link.ref()[i] >> stride_log_] == 0) demand += link.demand_of(i);
     if (demand == 0) continue;
-    const double level = std::max(0.0, (links_[c.id].capacity - taken[c.id]) / demand);
+    const double level = std::max(0.0, (link.capacity - taken[c.id]) / demand);
     if (level > c.level &&
         ((!resources.empty() && level > resources.top().level) || (!caps.empty() && level > caps.top().level))) {
       resources.push({level, c.id});
       continue;
     }
     fill[c.id] = level;
-    for (Index i = 0; i < entries.size; ++i) {
-      const Index slot = entries.at[i].ref >> stride_log_;
+    for (Index i = 0; i < link.size; ++i) {
+      const Index slot = link.ref()[i] >> stride_log_;
       if (held[slot] == 0) hold(slot, c.id, level);
     }
   }

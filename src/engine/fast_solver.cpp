@@ -51,7 +51,7 @@ void FastSolver::widen(Index uses) {
       const Index at = entry_at_[(slot << old_log) + h];
       const std::size_t ref = (slot << stride_log_) + h;
       wider[ref] = at;
-      if (at != kNone) links_[flow.uses[h].resource.v].entries.at[at].ref = static_cast<Index>(ref);
+      if (at != kNone) links_[flow.uses[h].resource.v].ref()[at] = static_cast<Index>(ref);
     }
   }
   entry_at_.swap(wider);
@@ -79,9 +79,12 @@ void FastSolver::start(FlowId id, const FlowSpec& spec) {
       continue;
     }
     Link& link = links_[use.resource.v];
-    entry_at_[first + h] = link.entries.size;
-    entry_pool_.push(link.entries, {first + h, kNone, demand});
-    link.demand += demand;
+    entry_at_[first + h] = link.size;
+    push_entry(link, pools_, first + h, demand);
+    if (!link.busy) {
+      link.busy = true;
+      busy_.push_back(use.resource.v);
+    }
   }
   pending_.push_back(slot);
   ++live_;
@@ -96,17 +99,12 @@ void FastSolver::detach(Index slot) {
     if (at == kNone) continue;
     const Index l = flow.uses[h].resource.v;
     Link& link = links_[l];
-    const Index last = --link.entries.size;
-    if (last == 0) {
-      link.demand = 0;
+    const Index moved = remove_entry(link, pools_, at);
+    if (moved != kNone) entry_at_[moved] = at;
+    if (link.size == 0) {
       link.least_cap = kUnbounded;
       level_[l] = kUnbounded;
       continue;
-    }
-    link.demand -= link.entries.at[at].demand;
-    if (at != last) {
-      link.entries.at[at] = link.entries.at[last];
-      entry_at_[link.entries.at[at].ref] = at;
     }
     if (level_[l] != kUnbounded) mark(l);
   }
@@ -176,16 +174,17 @@ Seconds FastSolver::next_completion() {
 
 void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finished) {
   dates_.erase(groups_, g);
-  touch(g);
-  if (g >= link_count_) {
-    const Index slot = groups_[g].solo;
-    groups_[g].solo = kNone;
+  Group& group = groups_[g];
+  if (g >= link_count_ || group.members.size == 1) {
+    const Index slot = g >= link_count_ ? group.solo : group.members.at[0].slot;
+    group.solo = kNone;
+    group.members.size = 0;
     finished.push_back(FlowId(flows_[slot].id));
     detach(slot);
     drop(slot);
     return;
   }
-  Group& group = groups_[g];
+  touch(g);
   // The first one ends now whatever rounding did to the clock.
   const double until = std::max(group.members.at[0].ends, group.clock + level_[g] * (limit - now_));
   do {

@@ -69,22 +69,27 @@ class FastSolver final : public FlowSolver {
   void member_sink(Group& group, Index at, Member m);
 
   // fast_levels.cpp: the certificate
-  void solve();
-  void place(Index slot);
-  bool place_alone(Index slot, Flow& flow);
-  void mark(Index link);
-  void mark_uses(const Flow& flow, Index except);
-  bool next_due(Index& link);
-  void evaluate(Index link);
-  void split(Index link);
-  [[nodiscard]] double cap_in(const Entry& e) const;
-  void set_level(Index link, double level);
-  void propagate(Index link);
   struct Sums {
     double fixed = 0;   // bytes/s taken by flows held elsewhere
     double demand = 0;  // of the members, at level 1
     double top = 0;     // highest level among the flows held elsewhere
   };
+  void solve();
+  void place(Index slot);
+  bool place_alone(Index slot, Flow& flow);
+  void hold_alone(Index slot, Index link, double level);
+  void mark(Index link);
+  bool queue(Index link);
+  void mark_uses(const Flow& flow, Index except);
+  bool next_due(Index& link);
+  void evaluate(Index link);
+  void split(Index link, const Sums& s);
+  void gather_bounds(Index link, const Sums& s);
+  [[nodiscard]] double bound_of(const Link& link, Index entry, double tie) const;
+  void set_level(Index link, double level);
+  void propagate(Index link, double change);
+  void sweep(double from, bool rising);
+  void note_done(Index link, double level);
   Sums sums(Index link);
 
   // fast_refill.cpp
@@ -93,6 +98,10 @@ class FastSolver final : public FlowSolver {
   struct Due {
     double level;
     Index link;
+  };
+  struct Done {
+    Index link;
+    double reach;  // highest level of this one and those before it
   };
   struct Bound {
     double level;
@@ -115,12 +124,14 @@ class FastSolver final : public FlowSolver {
   Index stride_log_ = 0;
   Index stride_ = 1;
   std::size_t live_ = 0;
-  BlockPool<Entry> entry_pool_;
-  BlockPool<Member> member_pool_;
+  Pools pools_;
   Dates dates_;
   std::vector<Index> pending_;  // started, not placed
   std::vector<Due> due_;        // heap: saturated resources by level
   std::vector<Index> slack_;    // unsaturated ones: checked when no saturated one is due
+  std::vector<Index> busy_;     // resources with entries, and some that had some
+  std::vector<Done> done_;      // evaluated since the last sweep, in order
+  double swept_ = kUnbounded;   // resources at this level or above are due or in done_
   std::vector<Index> touched_;
   std::vector<Bound> bounds_;  // scratch of split
 };

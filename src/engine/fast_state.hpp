@@ -9,7 +9,9 @@
 // Groups are numbered: the resources first, then the flows that their caps hold.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "engine/fast_pool.hpp"
 #include "overlap/demand.hpp"
@@ -20,27 +22,90 @@ using Index = std::uint32_t;
 inline constexpr Index kNone = 0xffffffffU;
 inline constexpr double kUnbounded = 1e300;
 
-// One use of a resource by a live flow, in the resource's list.
-struct Entry {
-  Index ref;      // slot * stride + number of the use
-  Index group;    // of the flow
-  double demand;  // weight * share: bytes/s of the resource at level 1
-};
-
 // A flow in its group's heap, ordered by the clock reading at which it ends.
 struct Member {
   double ends;
   Index slot;
 };
 
-// A fluid resource.
+// A fluid resource and its entries: one for each use by a live flow, in columns, so that a sum over them reads little.
+// Entry i belongs to group group()[i] and takes demand_of(i) bytes/s at level 1 (weight * share).
 struct Link {
   double capacity = 0;
-  double demand = 0;              // sum over the entries, for estimates only
   double least_cap = kUnbounded;  // no member's own cap is below this
-  Block<Entry> entries;
+  double load = 0;                // while it holds nobody: not below the bytes/s it carries, rounding aside
+  double demand = 0;              // of every entry if they are alike, else the sum (for estimates only)
+  Index* columns = nullptr;       // groups, then references (slot * stride + number of the use)
+  double* demands = nullptr;      // null while all entries are alike
+  Index size = 0;
+  Index room = 0;
   bool dirty = false;  // waits in the solver's queue
+  bool busy = false;   // in the solver's list of resources in use
+
+  [[nodiscard]] Index* group() const { return columns; }
+  [[nodiscard]] Index* ref() const { return columns + room; }
+  [[nodiscard]] double demand_of(Index i) const { return demands == nullptr ? demand : demands[i]; }
+  [[nodiscard]] double total_demand() const { return demands == nullptr ? demand * size : demand; }
 };
+
+struct Pools {
+  Pool<Index> columns;
+  Pool<double> demands;
+  Pool<Member> members;
+};
+
+inline void grow(Link& link, Pools& pools) {
+  const Index wider = link.room == 0 ? 1 : 2 * link.room;
+  Index* columns = pools.columns.take(2 * wider);
+  if (link.room > 0) {
+    std::memcpy(columns, link.group(), link.size * sizeof(Index));
+    std::memcpy(columns + wider, link.ref(), link.size * sizeof(Index));
+    pools.columns.give(link.columns, 2 * link.room);
+    if (link.demands != nullptr) {
+      double* demands = pools.demands.take(wider);
+      std::memcpy(demands, link.demands, link.size * sizeof(double));
+      pools.demands.give(link.demands, link.room);
+      link.demands = demands;
+    }
+  }
+  link.columns = columns;
+  link.room = wider;
+}
+
+inline void push_entry(Link& link, Pools& pools, Index ref, double demand) {
+  if (link.size == link.room) grow(link, pools);
+  if (link.size == 0) {
+    link.demand = demand;
+  } else if (link.demands == nullptr && demand != link.demand) {
+    link.demands = pools.demands.take(link.room);
+    std::fill_n(link.demands, link.size, link.demand);
+    link.demand *= link.size;
+  }
+  if (link.demands != nullptr) {
+    link.demands[link.size] = demand;
+    link.demand += demand;
+  }
+  link.group()[link.size] = kNone;
+  link.ref()[link.size] = ref;
+  ++link.size;
+}
+
+// The last entry takes the place of entry `at`; returns the reference of the one that moved, kNone if none did.
+inline Index remove_entry(Link& link, Pools& pools, Index at) {
+  const Index last = --link.size;
+  if (last == 0) {
+    if (link.demands != nullptr) pools.demands.give(link.demands, link.room);
+    link.demands = nullptr;
+    return kNone;
+  }
+  if (link.demands != nullptr) {
+    link.demand -= link.demands[at];
+    link.demands[at] = link.demands[last];
+  }
+  if (at == last) return kNone;
+  link.group()[at] = link.group()[last];
+  return link.ref()[at] = link.ref()[last];
+}
 
 struct Group {
   double clock = 0;  // reading at `since`
