@@ -5,22 +5,6 @@
 
 namespace overlap::fast {
 
-// Brings the clock to now and notes that the group's date is due. Call before anything of the group changes.
-void FastSolver::touch(Index g) {
-  Group& group = groups_[g];
-  if (group.members.size == 0 && group.solo == kNone) {
-    group.clock = 0;
-    group.since = now_;
-  } else if (group.since != now_) {
-    group.clock += level_[g] * (now_ - group.since);
-    group.since = now_;
-  }
-  if (!group.touched) {
-    group.touched = true;
-    touched_.push_back(g);
-  }
-}
-
 void FastSolver::member_rise(Group& group, Index at, Member m) {
   Member* heap = group.members.at;
   while (at > 0) {
@@ -68,11 +52,7 @@ void FastSolver::join(Index slot, Index g, double left) {
     group.members.push(pools_.members, m);
     member_rise(group, group.members.size - 1, m);
   }
-  const Index first = slot << stride_log_;
-  for (Index h = 0; h < flow.use_count; ++h) {
-    const Index at = entry_at_[first + h];
-    if (at != kNone) links_[flow.uses[h].resource.v].group()[at] = g;
-  }
+  for (const Hop& hop : hops(slot)) links_[hop.link].group()[hop.at] = g;
 }
 
 void FastSolver::leave(Index slot) {

@@ -1,5 +1,6 @@
 // The certificate of max-min fairness, restored after every change: see fast_solver.hpp.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "engine/fast_solver.hpp"
@@ -17,7 +18,8 @@ double slack(Index n) {
 constexpr double kClear = 1 - 1e-9;
 
 // A group of so many members sweeps when it has more than a share of the resources in use.
-constexpr Index kSweepMembers = 24;
+constexpr Index kSweepMembers = 12;
+constexpr Index kSweepBusy = 40;
 constexpr Index kSweepShare = 8;
 
 // Order of a heap whose front has the lowest level.
@@ -64,21 +66,17 @@ bool FastSolver::next_due(Index& l) {
   return true;
 }
 
-void FastSolver::mark_uses(const Flow& flow, Index except) {
-  for (Index h = 0; h < flow.use_count; ++h) {
-    const Index l = flow.uses[h].resource.v;
-    if (l != except && flow.uses[h].weight != 0) mark(l);
-  }
+void FastSolver::mark_hops(Index slot, Index except) {
+  for (const Hop& hop : hops(slot))
+    if (hop.link != except) mark(hop.link);
 }
 
 // A flow with every resource to itself needs no queue.
 bool FastSolver::place_alone(Index slot, Flow& flow) {
   double level = flow.cap;
   Index holder = kNone;
-  const Index first = slot << stride_log_;
-  for (Index h = 0; h < flow.use_count; ++h) {
-    if (entry_at_[first + h] == kNone) continue;
-    const Index l = flow.uses[h].resource.v;
+  for (const Hop& hop : hops(slot)) {
+    const Index l = hop.link;
     const Link& link = links_[l];
     if (link.size != 1) return false;
     const double alone = link.capacity / link.total_demand();
@@ -105,12 +103,7 @@ void FastSolver::hold_alone(Index slot, Index l, double level) {
   group.members.push(pools_.members, {flow.left, slot});
   links_[l].least_cap = flow.cap;
   level_[l] = level;
-  const Index first = slot << stride_log_;
-  for (Index h = 0; h < flow.use_count; ++h) {
-    const Index at = entry_at_[first + h];
-    if (at == kNone) continue;
-    links_[flow.uses[h].resource.v].group()[at] = l;
-  }
+  for (const Hop& hop : hops(slot)) links_[hop.link].group()[hop.at] = l;
   dates_.set(groups_, l, level > 0 ? std::min(kUnbounded, now_ + flow.left / level) : kUnbounded);
 }
 
@@ -119,10 +112,8 @@ void FastSolver::place(Index slot) {
   Flow& flow = flows_[slot];
   double least = flow.cap;
   Index holder = kNone;
-  const Index first = slot << stride_log_;
-  for (Index h = 0; h < flow.use_count; ++h) {
-    if (entry_at_[first + h] == kNone) continue;
-    const Index l = flow.uses[h].resource.v;
+  for (const Hop& hop : hops(slot)) {
+    const Index l = hop.link;
     const Link& link = links_[l];
     double guess = link.capacity / link.total_demand();
     if (level_[l] != kUnbounded) {
@@ -136,7 +127,7 @@ void FastSolver::place(Index slot) {
   }
   if (holder == kNone) holder = own_group(slot);
   join(slot, holder, flow.left);
-  mark_uses(flow, kNone);
+  mark_hops(slot, kNone);
 }
 
 void FastSolver::solve() {
@@ -170,13 +161,7 @@ FastSolver::Sums FastSolver::sums(Index l) {
   const Index n = link.size;
   Sums a, b, c, d;
   // Four sums side by side; the order of additions is part of the result.
-  const auto over_entries = [&](auto demand) {
-    const auto add = [&](Sums& s, Index i) {
-      const double theirs = level[group[i]];
-      s.fixed += demand(i) * theirs;
-      s.top = theirs > s.top ? theirs : s.top;
-      s.demand += group[i] == l ? demand(i) : 0.0;
-    };
+  const auto over_entries = [&](auto add) {
     Index i = 0;
     for (; i + 4 <= n; i += 4) {
       add(a, i);
@@ -186,16 +171,28 @@ FastSolver::Sums FastSolver::sums(Index l) {
     }
     for (; i < n; ++i) add(a, i);
   };
-  double scale = 1;
-  if (link.demands == nullptr) {
-    scale = link.demand;
-    over_entries([](Index) { return 1.0; });
+  if (link.demands == nullptr && !link.twice) {
+    over_entries([&](Sums& s, Index i) {
+      const double theirs = level[group[i]];
+      s.fixed += theirs;
+      s.top = theirs > s.top ? theirs : s.top;
+    });
   } else {
-    over_entries([demands = link.demands](Index i) { return demands[i]; });
+    over_entries([&](Sums& s, Index i) {
+      const double theirs = level[group[i]];
+      s.fixed += link.demand_of(i) * theirs;
+      s.top = theirs > s.top ? theirs : s.top;
+      s.demand += group[i] == l ? link.demand_of(i) : 0.0;
+    });
   }
   level_[l] = own;
-  return {scale * ((a.fixed + b.fixed) + (c.fixed + d.fixed)), scale * ((a.demand + b.demand) + (c.demand + d.demand)),
-          std::max(std::max(a.top, b.top), std::max(c.top, d.top))};
+  Sums all{(a.fixed + b.fixed) + (c.fixed + d.fixed), (a.demand + b.demand) + (c.demand + d.demand),
+           std::max(std::max(a.top, b.top), std::max(c.top, d.top))};
+  if (link.demands == nullptr && !link.twice) {
+    all.fixed *= link.demand;
+    all.demand = link.demand * groups_[l].members.size;
+  }
+  return all;
 }
 
 void FastSolver::evaluate(Index l) {
@@ -281,7 +278,7 @@ void FastSolver::split(Index l, const Sums& before) {
       least_cap = std::min(least_cap, flows_[slot].cap);
     } else if (link.group()[i] == l) {
       move(slot, own_group(slot));
-      mark_uses(flows_[slot], l);
+      mark_hops(slot, l);
     }
   }
   if (capped) link.least_cap = least_cap;
@@ -289,7 +286,7 @@ void FastSolver::split(Index l, const Sums& before) {
     if (link.group()[b.entry] == l) continue;
     const Index slot = link.ref()[b.entry] >> stride_log_;
     move(slot, l);
-    mark_uses(flows_[slot], l);
+    mark_hops(slot, l);
   }
   const Sums s = sums(l);
   link.load = s.fixed;
@@ -305,10 +302,10 @@ void FastSolver::set_level(Index l, double level) {
   touch(l);
   level_[l] = level;
   const Index members = groups_[l].members.size;
-  if (members >= kSweepMembers && (kSweepShare * members > busy_.size() || swept_ <= std::min(old, level)))
-    sweep(std::min(old, level), level > old);
-  else
-    propagate(l, old == kUnbounded ? kUnbounded : level - old);
+  const bool sweeps = swept_ <= std::min(old, level) ||
+                      (members >= kSweepMembers && busy_.size() >= kSweepBusy && kSweepShare * members > busy_.size());
+  if (sweeps && sweep(std::min(old, level), level > old)) return;
+  propagate(l, old == kUnbounded ? kUnbounded : level - old);
 }
 
 // What the members' change of level means to the other resources they use: saturated ones are due, others only when
@@ -317,18 +314,16 @@ void FastSolver::propagate(Index l, double change) {
   const double level = level_[l];
   const Block<Member>& members = groups_[l].members;
   for (Index i = 0; i < members.size; ++i) {
-    const Flow& flow = flows_[members.at[i].slot];
-    for (Index h = 0; h < flow.use_count; ++h) {
-      const Use& use = flow.uses[h];
-      const Index k = use.resource.v;
+    for (const Hop& hop : hops(members.at[i].slot)) {
+      const Index k = hop.link;
       if (k == l) continue;
       Link& link = links_[k];
-      if (link.dirty || use.weight == 0) continue;
+      if (link.dirty) continue;
       if (level_[k] == kUnbounded && groups_[k].members.size == 0) {
         if (link.size == 1)
           link.load = link.total_demand() * level;
         else
-          link.load += use.weight * flow.share * change;
+          link.load += link.demand_of(hop.at) * change;
         if (link.load <= link.capacity * kClear) continue;
       }
       mark(k);
@@ -337,15 +332,21 @@ void FastSolver::propagate(Index l, double change) {
 }
 
 // The same for a group so large that nearly every resource in use is concerned: all at `from` or above become due,
-// wherever they stand. While they wait, and for those done meanwhile that stand below, nothing is left to do.
-void FastSolver::sweep(double from, bool rising) {
+// wherever they stand. While they wait, nothing is left to do but for those done meanwhile at `from` or above: false if
+// these are many.
+bool FastSolver::sweep(double from, bool rising) {
   from *= 1 - 1e-9;
   if (from >= swept_) {
+    std::array<Index, 4> again{};
+    std::size_t count = 0;
     for (std::size_t i = done_.size(); i > 0 && done_[i - 1].reach >= from; --i) {
       const Index l = done_[i - 1].link;
-      if (level_[l] >= from && (rising || level_[l] != kUnbounded)) mark(l);
+      if (level_[l] < from || (!rising && level_[l] == kUnbounded) || links_[l].dirty) continue;
+      if (count == again.size()) return false;
+      again[count++] = l;
     }
-    return;
+    for (std::size_t i = 0; i < count; ++i) mark(again[i]);
+    return true;
   }
   std::size_t kept = 0;
   for (const Index l : busy_) {
@@ -361,6 +362,7 @@ void FastSolver::sweep(double from, bool rising) {
   std::make_heap(due_.begin(), due_.end(), later);
   done_.clear();
   swept_ = from;
+  return true;
 }
 
 void FastSolver::note_done(Index l, double level) {

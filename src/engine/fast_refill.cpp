@@ -38,17 +38,14 @@ void FastSolver::refill() {
   }
   for (Index slot = 0; slot < flows_.size(); ++slot) {
     const Flow& flow = flows_[slot];
-    if (flow.id != kNone && (flow.cap != kUnbounded || flow.use_count == 0)) caps.push({flow.cap, slot});
+    if (flow.id != kNone && (flow.cap != kUnbounded || flow.hop_count == 0)) caps.push({flow.cap, slot});
   }
   const auto hold = [&](Index slot, Index group, double level) {
     held[slot] = 1;
-    Flow& flow = flows_[slot];
-    if (flow.group != group) move(slot, group);
-    const Index first = slot << stride_log_;
-    for (Index h = 0; h < flow.use_count; ++h) {
-      if (entry_at_[first + h] == kNone) continue;
-      const Index l = flow.uses[h].resource.v;
-      const double demand = flow.uses[h].weight * flow.share;
+    if (flows_[slot].group != group) move(slot, group);
+    for (const Hop& hop : hops(slot)) {
+      const Index l = hop.link;
+      const double demand = links_[l].demand_of(hop.at);
       taken[l] += demand * level;
       rising[l] -= demand;
     }

@@ -32,75 +32,61 @@ Index FastSolver::new_slot() {
     return slot;
   }
   flows_.emplace_back();
-  entry_at_.resize(flows_.size() << stride_log_, kNone);
+  hops_.resize(flows_.size() << stride_log_);
   return static_cast<Index>(flows_.size() - 1);
 }
 
-// More uses a flow than ever before: renumber the references of all entries.
-void FastSolver::widen(Index uses) {
+// More hops a flow than ever before: renumber the references of all entries.
+void FastSolver::widen(Index count) {
   const Index old_log = stride_log_;
-  while (stride_ < uses) {
-    stride_ *= 2;
-    ++stride_log_;
-  }
-  std::vector<Index> wider(flows_.size() << stride_log_, kNone);
+  while ((Index{1} << stride_log_) < count) ++stride_log_;
+  std::vector<Hop> wider(flows_.size() << stride_log_);
   for (std::size_t slot = 0; slot < flows_.size(); ++slot) {
-    const Flow& flow = flows_[slot];
-    if (flow.id == kNone) continue;
-    for (Index h = 0; h < flow.use_count; ++h) {
-      const Index at = entry_at_[(slot << old_log) + h];
+    if (flows_[slot].id == kNone) continue;
+    for (Index h = 0; h < flows_[slot].hop_count; ++h) {
+      const Hop hop = hops_[(slot << old_log) + h];
       const std::size_t ref = (slot << stride_log_) + h;
-      wider[ref] = at;
-      if (at != kNone) links_[flow.uses[h].resource.v].ref()[at] = static_cast<Index>(ref);
+      wider[ref] = hop;
+      links_[hop.link].ref()[hop.at] = static_cast<Index>(ref);
     }
   }
-  entry_at_.swap(wider);
+  hops_.swap(wider);
 }
 
 void FastSolver::start(FlowId id, const FlowSpec& spec) {
-  const auto use_count = static_cast<Index>(spec.uses.size());
-  if (use_count > stride_) widen(use_count);
+  if (spec.uses.size() > std::size_t{1} << stride_log_) widen(static_cast<Index>(spec.uses.size()));
   const Index slot = new_slot();
   if (id.v >= slot_of_.size()) slot_of_.resize(std::max<std::size_t>(id.index() + 1, 2 * slot_of_.size()), kNone);
   slot_of_[id.v] = slot;
   Flow& flow = flows_[slot];
-  flow.uses = spec.uses.data();
-  flow.use_count = use_count;
   flow.id = id.v;
   flow.share = spec.share;
   flow.cap = cap_level(spec.cap, spec.share);
   flow.left = spec.work.si() / spec.share;
-  const Index first = slot << stride_log_;
-  for (Index h = 0; h < use_count; ++h) {
-    const Use& use = flow.uses[h];
+  Index ref = slot << stride_log_;
+  for (const Use& use : spec.uses) {
     const double demand = use.weight * spec.share;
-    if (demand == 0) {
-      entry_at_[first + h] = kNone;
-      continue;
-    }
+    if (demand == 0) continue;
     Link& link = links_[use.resource.v];
-    entry_at_[first + h] = link.size;
-    push_entry(link, pools_, first + h, demand);
+    if (link.size > 0 && link.ref()[link.size - 1] >> stride_log_ == slot) link.twice = true;
+    hops_[ref] = {use.resource.v, link.size};
+    push_entry(link, pools_, ref++, demand);
     if (!link.busy) {
       link.busy = true;
       busy_.push_back(use.resource.v);
     }
   }
+  flow.hop_count = ref - (slot << stride_log_);
   pending_.push_back(slot);
-  ++live_;
 }
 
 // Takes the flow's entries out of its resources' lists; what that frees makes saturated resources due.
 void FastSolver::detach(Index slot) {
-  const Flow& flow = flows_[slot];
-  const Index first = slot << stride_log_;
-  for (Index h = 0; h < flow.use_count; ++h) {
-    const Index at = entry_at_[first + h];
-    if (at == kNone) continue;
-    const Index l = flow.uses[h].resource.v;
+  for (const Hop& hop : hops(slot)) {
+    const Index l = hop.link;
     Link& link = links_[l];
-    const Index moved = remove_entry(link, pools_, at);
-    if (moved != kNone) entry_at_[moved] = at;
+    const Index moved = remove_entry(link, pools_, hop.at);
+    if (moved != kNone) hops_[moved].at = hop.at;
     if (link.size == 0) {
       link.least_cap = kUnbounded;
       level_[l] = kUnbounded;
@@ -119,11 +105,6 @@ void FastSolver::drop(Index slot) {
   flow.id = kNone;
   flow.group = kNone;
   free_slots_.push_back(slot);
-  --live_;
-}
-
-Index FastSolver::slot_of(FlowId id) const {
-  return slot_of_[id.v];
 }
 
 double FastSolver::left_of(const Flow& flow) const {
@@ -163,7 +144,7 @@ void FastSolver::set_cap(FlowId id, Bandwidth cap) {
   } else {
     touch(flow.group);
     level_[flow.group] = flow.cap;
-    mark_uses(flow, kNone);
+    mark_hops(slot_of(id), kNone);
   }
 }
 

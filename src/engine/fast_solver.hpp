@@ -51,10 +51,13 @@ class FastSolver final : public FlowSolver {
  private:
   // fast_solver.cpp: flows come and go
   Index new_slot();
-  void widen(Index uses);
+  void widen(Index count);
   void detach(Index slot);
   void drop(Index slot);
-  Index slot_of(FlowId id) const;
+  [[nodiscard]] Index slot_of(FlowId id) const { return slot_of_[id.v]; }
+  [[nodiscard]] std::span<const Hop> hops(Index slot) const {
+    return {hops_.data() + (std::size_t{slot} << stride_log_), flows_[slot].hop_count};
+  }
   void finish_group(Index group, double limit, std::vector<FlowId>& finished);
   [[nodiscard]] double left_of(const Flow& flow) const;  // clock units
 
@@ -80,7 +83,7 @@ class FastSolver final : public FlowSolver {
   void hold_alone(Index slot, Index link, double level);
   void mark(Index link);
   bool queue(Index link);
-  void mark_uses(const Flow& flow, Index except);
+  void mark_hops(Index slot, Index except);
   bool next_due(Index& link);
   void evaluate(Index link);
   void split(Index link, const Sums& s);
@@ -88,7 +91,7 @@ class FastSolver final : public FlowSolver {
   [[nodiscard]] double bound_of(const Link& link, Index entry, double tie) const;
   void set_level(Index link, double level);
   void propagate(Index link, double change);
-  void sweep(double from, bool rising);
+  bool sweep(double from, bool rising);
   void note_done(Index link, double level);
   Sums sums(Index link);
 
@@ -119,11 +122,9 @@ class FastSolver final : public FlowSolver {
   std::vector<Index> free_own_;  // groups beyond the resources, to be reused
   std::vector<Flow> flows_;      // by slot
   std::vector<Index> free_slots_;
-  std::vector<Index> slot_of_;   // by the caller's id
-  std::vector<Index> entry_at_;  // slot * stride + use: position in the resource's list; kNone: weight 0
+  std::vector<Index> slot_of_;  // by the caller's id
+  std::vector<Hop> hops_;       // slot << stride_log_, then as many as the flow has
   Index stride_log_ = 0;
-  Index stride_ = 1;
-  std::size_t live_ = 0;
   Pools pools_;
   Dates dates_;
   std::vector<Index> pending_;  // started, not placed
@@ -135,5 +136,21 @@ class FastSolver final : public FlowSolver {
   std::vector<Index> touched_;
   std::vector<Bound> bounds_;  // scratch of split
 };
+
+// Brings the clock to now and notes that the group's date is due. Call before anything of the group changes.
+inline void FastSolver::touch(Index g) {
+  Group& group = groups_[g];
+  if (group.members.size == 0 && group.solo == kNone) {
+    group.clock = 0;
+    group.since = now_;
+  } else if (group.since != now_) {
+    group.clock += level_[g] * (now_ - group.since);
+    group.since = now_;
+  }
+  if (!group.touched) {
+    group.touched = true;
+    touched_.push_back(g);
+  }
+}
 
 }  // namespace overlap::fast

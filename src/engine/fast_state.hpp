@@ -35,12 +35,13 @@ struct Link {
   double least_cap = kUnbounded;  // no member's own cap is below this
   double load = 0;                // while it holds nobody: not below the bytes/s it carries, rounding aside
   double demand = 0;              // of every entry if they are alike, else the sum (for estimates only)
-  Index* columns = nullptr;       // groups, then references (slot * stride + number of the use)
+  Index* columns = nullptr;       // groups, then references (slot * stride + number of the hop)
   double* demands = nullptr;      // null while all entries are alike
   Index size = 0;
   Index room = 0;
   bool dirty = false;  // waits in the solver's queue
   bool busy = false;   // in the solver's list of resources in use
+  bool twice = false;  // a flow may use it more than once
 
   [[nodiscard]] Index* group() const { return columns; }
   [[nodiscard]] Index* ref() const { return columns + room; }
@@ -96,6 +97,7 @@ inline Index remove_entry(Link& link, Pools& pools, Index at) {
   if (last == 0) {
     if (link.demands != nullptr) pools.demands.give(link.demands, link.room);
     link.demands = nullptr;
+    link.twice = false;
     return kNone;
   }
   if (link.demands != nullptr) {
@@ -117,9 +119,14 @@ struct Group {
   bool touched = false;   // date out of date
 };
 
+// One use of a resource (of weight > 0): which, and where the entry stands in its columns.
+struct Hop {
+  Index link;
+  Index at;
+};
+
 struct Flow {
-  const Use* uses = nullptr;
-  Index use_count = 0;
+  Index hop_count = 0;
   Index group = kNone;  // kNone: started, not placed yet
   Index member_at = 0;  // position in the group's heap
   Index own = kNone;    // the group of its own, once it has needed one
