@@ -1,10 +1,12 @@
 // usage: bench_ours CASE N JIT [SECONDS]: replays one case on the fast solver and prints flow completions per second of
-// process CPU time. SECONDS (default 0: once, cold) repeats it warm for at least so long.
+// process CPU time. SECONDS (default 0: once, cold) repeats it warm for at least so long; `plain` as a fifth argument
+// takes the plain solver instead.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <ctime>
-#include <string>
+#include <string_view>
 
 #include "engine/fast_solver.hpp"
 #include "replay.hpp"
@@ -17,6 +19,36 @@ double cpu() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+double resident_mb() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return static_cast<double>(u.ru_maxrss) / 1024;
+}
+
+struct Measured {
+  double makespan = 0;  // of the first run, from date 0
+  double runs = 1;
+  double seconds = 0;
+};
+
+template <class Solver>
+Measured measure(bench::Replay& replay, Solver& solver, double seconds) {
+  Measured m;
+  double begin = cpu();
+  m.makespan = replay.run(solver, 0);
+  m.seconds = cpu() - begin;
+  if (m.seconds >= seconds) return m;
+  begin = cpu();
+  double now = m.makespan;
+  m.runs = 0;
+  do {
+    now = replay.run(solver, now);
+    m.runs += 1;
+    m.seconds = cpu() - begin;
+  } while (m.seconds < seconds);
+  return m;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -24,23 +56,20 @@ int main(int argc, char** argv) {
   const bench::Case c =
       bench::make_case(argv[1], static_cast<bench::Index>(std::atol(argv[2])), std::strtod(argv[3], nullptr));
   const double seconds = argc > 4 ? std::strtod(argv[4], nullptr) : 0;
+  const bool plain = argc > 5 && std::string_view(argv[5]) == "plain";
   bench::Replay replay(c);
-  overlap::fast::FastSolver solver(replay.capacities());
-  double begin = cpu();
-  const double makespan = replay.run(solver, 0);
-  double spent = cpu() - begin;
-  double runs = 1;
-  if (spent < seconds) {
-    begin = cpu();
-    double now = makespan;
-    for (runs = 0; spent < seconds || runs == 0; spent = cpu() - begin, ++runs) now = replay.run(solver, now);
-  }
+  const auto capacities = replay.capacities();
+  const double before = resident_mb();
+  overlap::fast::FastSolver solver(capacities);
+  const auto other = overlap::make_plain_solver(capacities);
+  const Measured m = plain ? measure(replay, *other, seconds) : measure(replay, solver, seconds);
   const double flows = static_cast<double>(c.flow_route.size());
   const auto& k = solver.counters();
   fmt::print(
-      "ours {} n={} jit={} flows={} peak={} runs={} cpu={:.6f} flows/s={:.0f} makespan={:.12g} expected={:.12g} "
-      "solves={} evaluations={} splits={} moves={} refills={}\n",
-      argv[1], argv[2], argv[3], flows, replay.peak(), runs, spent, runs * flows / spent, makespan, c.expected,
-      k.solves, k.evaluations, k.splits, k.moves, k.refills);
+      "{} {} n={} jit={} flows={} peak={} runs={} cpu={:.6f} flows/s={:.0f} makespan={:.12g} expected={:.12g} "
+      "solver_kb={:.0f} solves={} evaluations={} splits={} moves={} refills={}\n",
+      plain ? "plain" : "ours", argv[1], argv[2], argv[3], flows, replay.peak(), m.runs, m.seconds,
+      m.runs * flows / m.seconds, m.makespan, c.expected, 1024 * (resident_mb() - before), k.solves, k.evaluations,
+      k.splits, k.moves, k.refills);
   return 0;
 }
