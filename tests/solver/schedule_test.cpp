@@ -72,8 +72,8 @@ TEST_CASE("uneven closed loops amplify a change of sizes by 1e-9; short and open
   const double open = amplified(test::switch_schedule(16, 0.1, false));
   const double shortly = amplified(test::ring_schedule(16, 0.1));
   const double at_length = amplified(test::ring_schedule(128, 0.1));
-  WARN("sensitivity (change of a date over change of sizes): open all-to-all "
-       << open << ", uneven ring of 16 " << shortly << ", of 128 " << at_length);
+  WARN("sensitivity (change of a date over change of sizes): open all-to-all " << open << ", uneven ring of 16 "
+                                                                               << shortly << ", of 128 " << at_length);
   CHECK(open < 10);
   CHECK(shortly < 1000);
   CHECK(at_length > 100 * shortly);
