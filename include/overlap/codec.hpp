@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "overlap/graph_check.hpp"
 #include "overlap/op_graph.hpp"
 #include "overlap/units.hpp"
 
@@ -37,6 +38,9 @@ struct Coded {
 // Throws InputError when the bytes were not made by the encoder.
 [[nodiscard]] std::vector<std::uint16_t> window_decode(const Coded& coded);
 [[nodiscard]] std::vector<std::uint16_t> entropy_decode(const Coded& coded);
+
+// Both codes as the reference run takes them: any bytes, two a value, an odd last byte left as it is.
+[[nodiscard]] CodecHook real_codecs();
 
 // bf16 nearest to v (ties to even) and back.
 [[nodiscard]] std::uint16_t to_bf16(float v);

@@ -2,11 +2,13 @@
 // checks the rest. Dependencies may name ops that are added later (see upcoming()).
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "overlap/op_graph.hpp"
@@ -56,6 +58,11 @@ class GraphBuilder {
 
   OpId transfer(LaneId lane, Transfer work, std::span<const Slice> reads, std::span<const Slice> writes,
                 const OpArgs& args);
+  // Hands every later transfer() to `hook`, which adds what it wants in its place and returns the op that completes it
+  // (compressed transfers wrap any schedule so). Transfers that the hook adds are added as they are. Empty: none.
+  using TransferHook =
+      std::function<OpId(LaneId, const Transfer&, std::span<const Slice>, std::span<const Slice>, const OpArgs&)>;
+  void on_transfer(TransferHook hook) { hook_ = std::move(hook); }
   OpId collective(std::span<const LaneId> members, Collective work, std::span<const Slice> reads,
                   std::span<const Slice> writes, const OpArgs& args);
   OpId elementwise(LaneId lane, Elementwise work, std::span<const Slice> reads, std::span<const Slice> writes,
@@ -80,6 +87,8 @@ class GraphBuilder {
   Range append(std::span<const Dep> d);
 
   OpGraph graph_;
+  TransferHook hook_;
+  bool in_hook_ = false;
   std::map<std::string, LabelId, std::less<>> texts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, LaneId> lanes_;
 };

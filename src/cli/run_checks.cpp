@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "overlap/codec.hpp"
 #include "overlap/graph_check.hpp"
 #include "overlap/run.hpp"
 
@@ -38,7 +39,8 @@ std::vector<std::string> check_layer(const ScheduleInfo& info, const ScheduleCon
     const OpGraph twin_graph =
         build_layer(info, {small, context.topology, context.devices, context.params}, start_delay);
     if (!same_structure(graph, twin_graph)) continue;
-    for (std::uint64_t seed = 1; seed <= 3; ++seed) append(out, "reference run", reference_run(twin_graph, seed));
+    for (std::uint64_t seed = 1; seed <= 3; ++seed)
+      append(out, "reference run", reference_run(twin_graph, seed, real_codecs()));
     return out;
   }
   out.emplace_back("reference run: no scaled-down twin has the same structure");

@@ -120,6 +120,12 @@ PartId GraphBuilder::part(OpId gemm, const PartSpec& spec) {
 
 OpId GraphBuilder::transfer(LaneId lane, Transfer work, std::span<const Slice> reads, std::span<const Slice> writes,
                             const OpArgs& args) {
+  if (hook_ && !in_hook_) {
+    in_hook_ = true;
+    const OpId done = hook_(lane, work, reads, writes, args);
+    in_hook_ = false;
+    return done;
+  }
   return add(work, std::array{lane}, reads, writes, args);
 }
 
@@ -136,6 +142,7 @@ OpId GraphBuilder::elementwise(LaneId lane, Elementwise work, std::span<const Sl
 OpGraph GraphBuilder::finish() && {
   texts_.clear();
   lanes_.clear();
+  hook_ = nullptr;
   return std::move(graph_);
 }
 

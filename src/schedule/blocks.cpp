@@ -133,7 +133,7 @@ Comm comm_of(const ScheduleContext& ctx, std::uint32_t lanes) {
   Comm comm;
   comm.ranks = ctx.workload.tp;
   comm.lanes = std::max(lanes, 1U);
-  const std::string& mover = params.text("mover");
+  const std::string mover = params.has("mover") ? params.text("mover") : "dma";
   if (mover == "library") {
     comm.path = Path::library;
   } else {

@@ -8,7 +8,17 @@
 #define OVERLAP_SCHEDULES(NAME) \
   NAME(serial)                  \
   NAME(interdecom)              \
-  NAME(intrafusion)
+  NAME(intrafusion)             \
+  NAME(hierarchical)            \
+  NAME(collectives)             \
+  NAME(flux)                    \
+  NAME(tile_signal)             \
+  NAME(async_tp)                \
+  NAME(domino)                  \
+  NAME(wave_groups)             \
+  NAME(x_stage)                 \
+  NAME(bulk)                    \
+  NAME(compressed)
 
 namespace overlap {
 

@@ -1,0 +1,33 @@
+// A fused GEMM beside all-to-all copies with several signals a shard: the consumer's tiles wait for the flag of their
+// rows (AG+GEMM), the producer's tiles set one (GEMM+RS, GEMM+AR). Flux and tile signalling are points of this.
+#pragma once
+
+#include "schedule/piecewise.hpp"
+
+namespace overlap::blocks {
+
+struct Signalled {
+  std::uint32_t signals = 1;  // a shard
+  bool pull = false;          // the holder copies, else the owner
+  Transfer how;               // of AG copies and, with GEMM+RS, of partial sums
+  std::uint32_t lanes = 1;    // communication lanes a device
+  PartOrder order = PartOrder::ready;
+  std::uint32_t gemm_sms = 0;  // 0 = all
+};
+
+std::vector<Tensor> signalled_gather(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in,
+                                     const Signalled& s);
+// With GEMM+AR the owner sends each finished piece to all.
+std::vector<Tensor> signalled_scatter(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in,
+                                      const Signalled& s);
+
+// Where each rank must have rows of its own: a degree refusal with fewer tokens than ranks.
+std::optional<Refusal> refuse_few_tokens(const ScheduleContext& ctx);
+
+// Integer and choice parameters in one line.
+ParamInfo integer_param(std::string_view name, std::string_view unit, std::string_view summary, std::int64_t fallback,
+                        std::int64_t min, std::int64_t max, std::initializer_list<std::int64_t> search);
+ParamInfo choice_param(std::string_view name, std::string_view summary, std::string_view fallback,
+                       std::initializer_list<const char*> choices);
+
+}  // namespace overlap::blocks

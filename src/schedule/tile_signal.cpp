@@ -1,0 +1,47 @@
+// Tile signalling as Triton-distributed (arXiv 2504.19442) and TileLink (arXiv 2503.20313) write it: communication is a
+// kernel (or copies) of its own, and GEMM tiles wait for or set flags in memory that all ranks see.
+//
+// The graph is that of flux with other movers; what differs: partial sums leave by copies (copy engine or thread
+// blocks), not by the GEMM's own stores; tiles that are not ready are skipped, not spun on; GEMM+AR sends each finished
+// sum on to all (two-shot by tiles).
+#include "schedule/signalled.hpp"
+
+namespace overlap {
+namespace {
+
+using namespace blocks;
+
+const std::vector<Pattern> kPatterns = {Pattern::ag_gemm, Pattern::gemm_rs, Pattern::gemm_ar};
+
+std::optional<Refusal> refuses(const ScheduleContext& ctx) {
+  return refuse_common(ctx, kPatterns);
+}
+
+std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
+  const std::uint32_t peers = ctx.workload.tp > 1 ? ctx.workload.tp - 1 : 1;
+  const Comm comm = comm_of(ctx, peers);
+  Signalled s;
+  s.signals = static_cast<std::uint32_t>(ctx.params.integer("signals"));
+  s.pull = ctx.params.text("copies") == "pull";
+  s.lanes = peers;
+  s.how = comm.transfer;
+  s.gemm_sms = gemm_sms(ctx, comm, DeviceId(0U));
+  return ctx.workload.pattern == Pattern::ag_gemm ? signalled_gather(b, ctx, in, s) : signalled_scatter(b, ctx, in, s);
+}
+
+}  // namespace
+
+ScheduleInfo tile_signal_schedule() {
+  return {.name = "tile_signal",
+          .summary = "GEMM tiles wait for or set flags, copies beside it move what is flagged",
+          .source = "Triton-distributed (arXiv 2504.19442); TileLink (arXiv 2503.20313)",
+          .patterns = kPatterns,
+          .params = {integer_param("signals", "signals", "flags a shard", 4, 1, 256, {1, 4, 8}),
+                     choice_param("copies", "AG+GEMM: who copies, the owner or the holder", "pull", {"push", "pull"}),
+                     mover_param(false, "dma"), ctas_param()},
+          .refuses = refuses,
+          .build = build,
+          .closed_form = nullptr};
+}
+
+}  // namespace overlap

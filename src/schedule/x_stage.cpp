@@ -1,0 +1,133 @@
+// X-Stage (arXiv 2607.23264): the epilogue of a tile hands its result to remote stores and the producer goes on; stores
+// wait in a finite post-issue buffer (a tank of capacity Q that drains at R), and only a full buffer holds the producer
+// up. GEMM+RS by pieces: GEMM of a piece of another owner's rows, then its stores, on one lane.
+//
+//   order     burst: pieces for others one after another, own pieces last. reshape: own pieces, which store nothing,
+//   lie
+//             between the others so that each burst has a gap to drain in (the paper interleaves tiles of an
+//             independent GEMM; the own pieces stand in for them here, ours).
+//   coupling  piggyback: the next piece starts when the stores are issued. coupled: when they are delivered (the wrong
+//             alternative that the paper compares with).
+//
+// Burst-gap model (V bytes a burst, T0 issue time, G compute between): T_issue = max(T0, V/R - G), T_period =
+// max(T0 + G, V/R) while V <= Q + R T0; beyond, a finite buffer adds (V - Q)/R + G as a third term.
+#include <array>
+
+#include "schedule/signalled.hpp"
+
+namespace overlap {
+namespace {
+
+using namespace blocks;
+
+const std::vector<Pattern> kPatterns = {Pattern::gemm_rs};
+
+std::optional<Refusal> refuses(const ScheduleContext& ctx) {
+  if (auto r = refuse_common(ctx, kPatterns)) return r;
+  if (ctx.workload.tp > 1 && !ctx.topology.capabilities().peer_access) {
+    return Refusal{RefusalKind::capability, "devices of this topology cannot store to each other directly"};
+  }
+  return std::nullopt;
+}
+
+struct Step {
+  DeviceId owner;
+  Extent rows;
+};
+
+// Pieces of rank r in order of execution.
+std::vector<Step> steps(const ScheduleContext& ctx, DeviceId r) {
+  const Workload& w = ctx.workload;
+  const auto pieces = static_cast<std::uint32_t>(ctx.params.integer("pieces"));
+  std::vector<Step> remote;
+  std::vector<Step> own;
+  for (std::uint32_t c = 0; c < pieces; ++c) {
+    for (std::uint32_t k = 1; k <= w.tp; ++k) {
+      const DeviceId owner((r.v + k) % w.tp);
+      const Extent rows = chunk_rows(w, pieces, owner.v, c);
+      if (rows.size > 0) (owner == r ? own : remote).push_back({owner, rows});
+    }
+  }
+  std::vector<Step> out;
+  if (ctx.params.text("order") == "burst" || own.empty()) {
+    out = remote;
+    out.insert(out.end(), own.begin(), own.end());
+    return out;
+  }
+  // Own piece j after its share of the remote ones.
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < remote.size(); ++i) {
+    out.push_back(remote[i]);
+    while (next < own.size() && (next + 1) * remote.size() <= (i + 1) * own.size()) out.push_back(own[next++]);
+  }
+  out.insert(out.end(), own.begin() + static_cast<std::ptrdiff_t>(next), own.end());
+  return out;
+}
+
+std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
+  const Workload& w = ctx.workload;
+  const bool coupled = ctx.params.text("coupling") == "coupled";
+  ScatterLayer layer(b, ctx, in);
+  struct Sum {
+    Extent rows;
+    std::vector<Slice> reads;
+    std::vector<Dep> deps;
+  };
+  std::vector<std::vector<Sum>> sums(w.tp);  // by owner, by piece
+  const auto sum_of = [&](DeviceId owner, Extent rows) -> Sum& {
+    for (Sum& s : sums[owner.index()]) {
+      if (s.rows.begin == rows.begin) return s;
+    }
+    sums[owner.index()].push_back({rows, {}, {}});
+    return sums[owner.index()].back();
+  };
+  Transfer store;
+  store.mover = Mover::remote_store;
+  for (std::uint32_t r = 0; r < w.tp; ++r) {
+    const DeviceId d(r);
+    std::vector<Dep> waits;
+    for (const Step& s : steps(ctx, d)) {
+      const OpId gemm =
+          layer.gemm(d, {s.rows, layer.cols(), waits}, b.label("GEMM rows of {}", s.owner.v), compute_lane(b, d));
+      Sum& sum = sum_of(s.owner, s.rows);
+      waits.clear();
+      if (s.owner == d) {
+        sum.reads.push_back(layer.partial(d, s.rows));
+        sum.deps.push_back({gemm, {}});
+        continue;
+      }
+      const Slice land = layer.scratch(s.owner, s.rows.size);
+      const OpId op = copy_rows(b, compute_lane(b, d), store, std::array{layer.partial(d, s.rows)}, land,
+                                std::array{Dep{gemm, {}}}, b.label("store rows of {}", s.owner.v));
+      sum.reads.push_back(land);
+      sum.deps.push_back({op, {}});
+      if (coupled) waits = {{op, {}}};
+    }
+  }
+  for (std::uint32_t r = 0; r < w.tp && w.tp > 1; ++r) {
+    for (const Sum& s : sums[r]) {
+      layer.done(DeviceId(r), b.elementwise(comm_lane(b, DeviceId(r)), {.kind = ElementwiseKind::add}, s.reads,
+                                            std::array{layer.result(DeviceId(r), s.rows)},
+                                            {.deps = s.deps, .label = b.label("add rows")}));
+    }
+  }
+  return layer.take_outputs();
+}
+
+}  // namespace
+
+ScheduleInfo x_stage_schedule() {
+  return {.name = "x_stage",
+          .summary = "remote stores out of the epilogue through a finite buffer; own pieces between bursts",
+          .source = "X-Stage (arXiv 2607.23264)",
+          .patterns = kPatterns,
+          .params = {integer_param("pieces", "pieces", "pieces of each owner's rows", 4, 1, 256, {1, 4}),
+                     choice_param("order", "own pieces last, or between the bursts", "reshape", {"burst", "reshape"}),
+                     choice_param("coupling", "next piece when stores are issued, or delivered", "piggyback",
+                                  {"piggyback", "coupled"})},
+          .refuses = refuses,
+          .build = build,
+          .closed_form = nullptr};
+}
+
+}  // namespace overlap
