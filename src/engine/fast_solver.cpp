@@ -206,4 +206,8 @@ std::unique_ptr<FlowSolver> make_fast_solver(std::span<const Bandwidth> capaciti
   return std::make_unique<fast::FastSolver>(capacities);
 }
 
+std::unique_ptr<FlowSolver> make_solver(std::span<const Bandwidth> capacities) {
+  return make_fast_solver(capacities);
+}
+
 }  // namespace overlap

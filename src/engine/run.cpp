@@ -28,7 +28,7 @@ Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resource
     satisfied_.assign(plan_.member_op.size(), 0);
   }
   for (const FluidResource& f : resources.fluids) capacities_.push_back(f.capacity);
-  solver_ = make_plain_solver(capacities_);
+  solver_ = make_solver(capacities_);
   make_members();
   make_pools();
   make_tokens();
