@@ -36,8 +36,12 @@ std::string json_text(const config::Value& v) {
 }
 
 std::string plain_text(const std::string& json) {
-  if (json.empty() || json.front() != '"') return json;
-  return config::parse_text(json, "axis value").string;
+  if (json.empty() || (json.front() != '"' && json.front() != '{' && json.front() != '[')) return json;
+  const config::Value v = config::parse_text(json, "axis value");
+  if (v.kind == config::Value::Kind::string) return v.string;
+  if (v.items.size() == 1) return plain_text(json_text(v.items.front()));
+  const config::Value* name = v.find("name");
+  return name != nullptr && name->kind == config::Value::Kind::string ? name->string : json;
 }
 
 std::optional<double> number_of(const std::string& json) {

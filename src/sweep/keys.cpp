@@ -4,8 +4,8 @@ namespace overlap::sweep {
 namespace {
 
 constexpr std::string_view kStudy[] = {
-    "name",    "summary", "source",    "experiment",      "axes",      "sample",    "filters",  "baseline",
-    "metrics", "seeds",   "uncertain", "uncertain_cells", "selectors", "timelines", "findings", "origin"};
+    "$schema", "name",  "summary",   "source",          "experiment", "axes",      "sample",   "filters", "baseline",
+    "metrics", "seeds", "uncertain", "uncertain_cells", "selectors",  "timelines", "findings", "origin"};
 constexpr std::string_view kAxis[] = {"name", "pointer", "values", "range", "whole"};
 constexpr std::string_view kZip[] = {"zip"};
 constexpr std::string_view kFilter[] = {"left", "is", "right"};
