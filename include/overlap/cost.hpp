@@ -76,7 +76,7 @@ Priced price(const OpGraph& graph, const Machine& machine, const CostOptions& op
 
 // Lone time of a GEMM, launch and stream costs excluded.
 Seconds gemm_time(const Device& device, GemmShape shape, DType operand, DType output, bool accumulate,
-                  ComputeModel model);
+                  ComputeModel model, const Effects& effects = {});
 
 // FLOPs over peak: never a model's time; for bounds.
 Seconds ideal_gemm_time(const Device& device, GemmShape shape, DType operand);

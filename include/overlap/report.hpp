@@ -22,10 +22,11 @@ struct FinishedRun {
   [[nodiscard]] RunView view() const { return {graph, demands, resources, timeline, {}, {}, {}}; }
 };
 
-// Makespan with one effect taken out of the model.
+// The run and what it is held against (the closed form; without one the lower bound), one effect taken out of both.
 struct EffectOff {
   std::string name;  // "link latency"
   Seconds makespan;
+  Seconds reference;
 };
 
 // What a run is held against.
@@ -84,8 +85,10 @@ struct RunReport {
 // What the winner gains and pays against `other`, by phase: "exposed communication -331.0 us, decomposition (DIL) +12.4
 // us".
 [[nodiscard]] std::string difference_by_phase(const Phases& winner, const Phases& other);
-// The effect whose absence changes the makespan most; nullptr when none changes it.
-[[nodiscard]] const EffectOff* largest_effect(const ScheduleReport& s);
+// Closed form; without one the strongest lower bound.
+[[nodiscard]] Seconds reference_of(const ScheduleReport& s);
+// The effect without which the run is nearest to its reference; nullptr when none brings it nearer.
+[[nodiscard]] const EffectOff* explaining_effect(const ScheduleReport& s);
 
 struct TextStyle {
   bool colour = false;

@@ -37,9 +37,10 @@ struct EffectName {
 };
 std::span<const EffectName> effect_names();
 
-// Makespan of a graph with one effect off at a time; effects whose absence changes no price are left out.
-std::vector<EffectOff> effects_off(const OpGraph& graph, const Priced& priced, const Machine& machine,
-                                   const CostOptions& cost, const SimOptions& simulation);
+// Makespan with one effect off at a time; effects whose absence changes neither prices nor closed form are left out.
+std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const OpGraph& graph,
+                                   const Priced& priced, const Machine& machine, const CostOptions& cost,
+                                   const SimOptions& simulation, std::span<const CutLimit> cuts);
 
 // Checks that need no times: well-formedness, races, and the reference run of the scaled-down twin under three seeds.
 std::vector<std::string> check_layer(const ScheduleInfo& info, const ScheduleContext& context, const OpGraph& graph,

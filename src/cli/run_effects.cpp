@@ -68,8 +68,9 @@ std::span<const EffectName> effect_names() {
   return kEffects;
 }
 
-std::vector<EffectOff> effects_off(const OpGraph& graph, const Priced& priced, const Machine& machine,
-                                   const CostOptions& cost, const SimOptions& simulation) {
+std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const OpGraph& graph,
+                                   const Priced& priced, const Machine& machine, const CostOptions& cost,
+                                   const SimOptions& simulation, std::span<const CutLimit> cuts) {
   std::vector<EffectOff> out;
   for (const EffectName& e : kEffects) {
     if (!(cost.effects.*e.member)) continue;
@@ -77,7 +78,15 @@ std::vector<EffectOff> effects_off(const OpGraph& graph, const Priced& priced, c
     without.effects.*e.member = false;
     const Priced p = price(graph, machine, without);
     if (same(p, priced)) continue;
-    out.push_back({std::string(e.name), simulate(graph, p.demands, p.resources, simulation).makespan});
+    const Timeline timeline = simulate(graph, p.demands, p.resources, simulation);
+    EffectOff off{std::string(e.name), timeline.makespan, {}};
+    std::optional<ClosedForm> form;
+    if (info.closed_form != nullptr) {
+      form = info.closed_form(context, piece_times(context.workload, machine, without));
+    }
+    const RunView view{graph, p.demands, p.resources, timeline, machine.devices, cuts};
+    off.reference = form ? form->makespan : strongest(lower_bounds(view)).time;
+    out.push_back(std::move(off));
   }
   return out;
 }

@@ -127,7 +127,8 @@ class Runner {
     finished->graph = build_layer(*request.info, context, e_.start_delay);
     Priced priced = price(finished->graph, machine_, e_.cost);
     finished->timeline = simulate(finished->graph, priced.demands, priced.resources, e_.simulation);
-    s.cross.effects = effects_off(finished->graph, priced, machine_, e_.cost, e_.simulation);
+    s.cross.effects =
+        effects_off(*request.info, context, finished->graph, priced, machine_, e_.cost, e_.simulation, l.facts.cuts);
     finished->demands = std::move(priced.demands);
     finished->resources = std::move(priced.resources);
     const RunView view{finished->graph, finished->demands, finished->resources, finished->timeline,

@@ -63,7 +63,8 @@ PieceTimes piece_times(const Workload& workload, const Machine& machine, const C
     for (const Device& d : devices) {
       if (last != nullptr && last->name == d.name) continue;
       last = &d;
-      slowest = std::max(slowest, gemm_time(d, shape, workload.operand, workload.output, accumulate, cost.compute));
+      slowest = std::max(
+          slowest, gemm_time(d, shape, workload.operand, workload.output, accumulate, cost.compute, cost.effects));
     }
     return slowest;
   };
@@ -84,7 +85,7 @@ LayerFacts layer_facts(const Experiment& experiment, const Workload& workload) {
   facts.cuts = cut_limits(experiment.topology, workload.tp);
   for (std::uint32_t r = 0; r < workload.tp; ++r) {
     facts.undivided.push_back(gemm_time(experiment.devices[r], local_gemm(workload, r), workload.operand,
-                                        workload.output, false, experiment.cost.compute));
+                                        workload.output, false, experiment.cost.compute, experiment.cost.effects));
   }
   facts.pieces =
       piece_times(workload, {experiment.topology, experiment.devices, experiment.background}, experiment.cost);

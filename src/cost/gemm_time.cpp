@@ -7,8 +7,8 @@ Seconds ideal_gemm_time(const Device& device, GemmShape shape, DType operand) {
 }
 
 Seconds gemm_time(const Device& device, GemmShape shape, DType operand, DType output, bool accumulate,
-                  ComputeModel model) {
-  return cost::find_compute_model(model).plan({&device, shape, operand, output, accumulate, 0, {}, {}}).total;
+                  ComputeModel model, const Effects& effects) {
+  return cost::find_compute_model(model).plan({&device, shape, operand, output, accumulate, 0, {}, effects}).total;
 }
 
 }  // namespace overlap

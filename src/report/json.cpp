@@ -25,7 +25,7 @@ void write_checks(JsonWriter& j, const ScheduleReport& s) {
   j.key("effects_off").begin_list();
   for (const EffectOff& e : s.cross.effects) {
     j.begin_object().field("effect", e.name).field("makespan_us", us(e.makespan));
-    j.field("change_us", us(s.makespan - e.makespan)).end_object();
+    j.field("change_us", us(s.makespan - e.makespan)).field("reference_us", us(e.reference)).end_object();
   }
   j.end_list();
   j.key("failed_checks").begin_list();

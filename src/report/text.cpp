@@ -89,6 +89,15 @@ std::string reason(const WorkloadReport& w, bool colour) {
   return out;
 }
 
+// "launch and stream costs: 27.0 of 27.0 us"
+std::string explanation(const ScheduleReport& s) {
+  const Seconds difference = s.makespan - reference_of(s);
+  if (std::abs(difference.si()) <= 1e-9 * s.makespan.si()) return "equal";
+  const EffectOff* e = explaining_effect(s);
+  if (e == nullptr) return "no single effect";
+  return fmt::format("{}: {} of {} us", e->name, us(difference - (e->makespan - e->reference)), us(difference));
+}
+
 std::string cross_checks(const WorkloadReport& w, bool colour) {
   Table t({{"schedule", false},
            {"simulated us", true},
@@ -97,18 +106,16 @@ std::string cross_checks(const WorkloadReport& w, bool colour) {
            {"lower bound us", true},
            {"difference", true},
            {"bound by", false},
-           {"largest effect", false}});
+           {"mostly explained by", false}});
   for (const ScheduleReport& s : w.schedules) {
     if (!s.refusal.empty()) continue;
     const auto percent = [&](Seconds reference) {
       return reference > Seconds{} ? fmt::format("{:+.1f} %", (s.makespan / reference - 1.0) * 100.0) : std::string();
     };
     const Bound bound = strongest(s.bounds);
-    const EffectOff* e = largest_effect(s);
     t.row({s.label, us(s.makespan), s.cross.closed_form ? us(*s.cross.closed_form) : "-",
            s.cross.closed_form ? percent(*s.cross.closed_form) : "", us(bound.time), percent(bound.time),
-           fmt::format("{}{}{}", to_text(bound.kind), bound.where.empty() ? "" : " ", bound.where),
-           e != nullptr ? fmt::format("{} {:+.1f} us", e->name, (s.makespan - e->makespan).si() * 1e6) : "none"});
+           fmt::format("{}{}{}", to_text(bound.kind), bound.where.empty() ? "" : " ", bound.where), explanation(s)});
   }
   return t.text(colour);
 }

@@ -31,13 +31,17 @@ std::string difference_by_phase(const Phases& winner, const Phases& other) {
   return out.empty() ? "no phase differs" : out;
 }
 
-const EffectOff* largest_effect(const ScheduleReport& s) {
+Seconds reference_of(const ScheduleReport& s) {
+  return s.cross.closed_form ? *s.cross.closed_form : strongest(s.bounds).time;
+}
+
+const EffectOff* explaining_effect(const ScheduleReport& s) {
   const EffectOff* best = nullptr;
-  double most = 1e-9 * s.makespan.si();
+  double least = std::abs((s.makespan - reference_of(s)).si()) - 1e-9 * s.makespan.si();
   for (const EffectOff& e : s.cross.effects) {
-    const double change = std::abs((s.makespan - e.makespan).si());
-    if (change > most) {
-      most = change;
+    const double left = std::abs((e.makespan - e.reference).si());
+    if (left < least) {
+      least = left;
       best = &e;
     }
   }
