@@ -8,13 +8,13 @@ namespace overlap {
 namespace {
 
 constexpr std::array<EffectName, 9> kEffects{{
-    {"launch and stream costs", &Effects::launch},
+    {"launch costs", &Effects::launch},
     {"link latency", &Effects::latency},
     {"HBM sharing", &Effects::hbm},
-    {"SMs taken by movers", &Effects::sm_slots},
+    {"SM theft", &Effects::sm_slots},
     {"copy engines", &Effects::copy_engines},
-    {"small-GEMM inefficiency", &Effects::decomposition},
-    {"accumulation traffic", &Effects::accumulate},
+    {"small GEMMs", &Effects::decomposition},
+    {"accumulation", &Effects::accumulate},
     {"injection limits", &Effects::injection_limits},
     {"power cap", &Effects::power},
 }};

@@ -45,11 +45,26 @@ std::string link_table(const ScheduleReport& s, bool colour) {
            {"full", true},
            {"flows", true},
            {"sharing", false}});
+  // Resources that did the same share a line: the JSON report has each.
+  using Line = std::vector<std::string>;
+  std::vector<std::pair<Line, std::size_t>> lines;
   for (const LinkUse& l : s.links) {
     const FluidResource& r = s.run->resources.fluids[l.resource.index()];
-    t.row({r.name, fmt::format("{:.1f}", r.capacity.si() / 1e9), fmt::format("{:.3f}", l.bytes.si() / 1e6), us(l.busy),
-           fmt::format("{:.0f} %", l.utilisation * 100.0), std::to_string(l.peak_flows), sharing_rule(r)},
-          l.bytes > Bytes{} ? Tint::plain : Tint::dim);
+    Line line{r.name,         fmt::format("{:.1f}", r.capacity.si() / 1e9),   fmt::format("{:.3f}", l.bytes.si() / 1e6),
+              us(l.busy),     fmt::format("{:.0f} %", l.utilisation * 100.0), std::to_string(l.peak_flows),
+              sharing_rule(r)};
+    const auto like = std::find_if(lines.begin(), lines.end(), [&](const auto& x) {
+      return std::equal(line.begin() + 1, line.end(), x.first.begin() + 1, x.first.end());
+    });
+    if (like != lines.end()) {
+      ++like->second;
+    } else {
+      lines.emplace_back(std::move(line), 0);
+    }
+  }
+  for (auto& [line, alike] : lines) {
+    if (alike > 0) line[0] += fmt::format(" and {} alike", alike);
+    t.row(std::move(line));
   }
   return t.text(colour, "    ");
 }

@@ -42,7 +42,7 @@ std::string coloured(const std::string& row, const std::vector<Tint>& tints, boo
 }  // namespace
 
 std::string timeline_text(const RunView& run, DeviceId device, std::size_t width, bool colour) {
-  const std::vector<LaneRow> rows = lane_rows(run, device);
+  const std::vector<LaneRow> rows = without_twins(lane_rows(run, device), run.timeline.makespan);
   std::size_t names = 0;
   for (const LaneRow& r : rows) names = std::max(names, r.name.size());
   const double scale =

@@ -40,6 +40,30 @@ std::vector<LaneRow> lane_rows(const RunView& run, DeviceId device) {
   return out;
 }
 
+std::vector<LaneRow> without_twins(std::vector<LaneRow> rows, Seconds makespan) {
+  const auto near = [&](Seconds a, Seconds b) { return a - b < makespan * 0.01 && b - a < makespan * 0.01; };
+  const auto twins = [&](const LaneRow& a, const LaneRow& b) {
+    return std::equal(a.bars.begin(), a.bars.end(), b.bars.begin(), b.bars.end(), [&](const Bar& x, const Bar& y) {
+      return x.activity == y.activity && near(x.begin, y.begin) && near(x.end, y.end);
+    });
+  };
+  std::vector<LaneRow> out;
+  std::vector<std::size_t> alike;
+  for (LaneRow& r : rows) {
+    const auto like = std::find_if(out.begin(), out.end(), [&](const LaneRow& o) { return twins(o, r); });
+    if (like != out.end()) {
+      ++alike[static_cast<std::size_t>(like - out.begin())];
+    } else {
+      out.push_back(std::move(r));
+      alike.push_back(1);
+    }
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (alike[i] > 1) out[i].name += " (" + std::to_string(alike[i]) + " alike)";
+  }
+  return out;
+}
+
 DeviceId last_device_of(const RunView& run) {
   std::vector<Seconds> end(std::max(1U, run.graph.devices()));
   for (std::size_t i = 0; i < run.graph.ops().size(); ++i) {

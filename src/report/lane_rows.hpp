@@ -20,6 +20,8 @@ struct LaneRow {
   std::string name;
   std::vector<Bar> bars;  // in lane order
 };
+// Rows that did the same at the same times (to 1 % of the makespan) are drawn once: "comm (7 alike)".
+std::vector<LaneRow> without_twins(std::vector<LaneRow> rows, Seconds makespan);
 // Lanes of the device that have ops, by lane index.
 std::vector<LaneRow> lane_rows(const RunView& run, DeviceId device);
 // Device whose ops end last; ties: the lowest.

@@ -77,7 +77,7 @@ class Picture {
     const DeviceId device = last_device_of(view);
     y_ += kPanelHead;
     text(kLeft, y_ - 6, "start", "bold", r.name);
-    std::vector<LaneRow> rows = lane_rows(view, device);
+    const std::vector<LaneRow> rows = without_twins(lane_rows(view, device), view.timeline.makespan);
     const double top = y_;
     for (std::size_t i = 0; i < rows.size() && i < kMostLanes; ++i) lane(view, rows[i]);
     if (rows.size() > kMostLanes) {

@@ -12,7 +12,7 @@
 namespace overlap {
 namespace {
 
-constexpr std::size_t kBar = 36;
+constexpr std::size_t kBar = 28;
 
 std::string us(Seconds t) {
   return fmt::format("{:.1f}", t.si() * 1e6);
@@ -31,6 +31,25 @@ std::string phase_bar(const Phases& p, Seconds longest) {
     sum += bits[i];
     const auto until = static_cast<std::size_t>(std::max(0.0, std::floor(sum.si() * scale + 0.5)));
     if (until > out.size()) out.append(until - out.size(), glyph[i]);
+  }
+  return out;
+}
+
+// A line a reason.
+std::string refusals(const WorkloadReport& w, bool colour) {
+  std::vector<std::pair<std::string, std::string>> lines;  // reason, schedules
+  for (const ScheduleReport& s : w.schedules) {
+    if (s.refusal.empty()) continue;
+    const auto like = std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == s.refusal; });
+    if (like != lines.end()) {
+      like->second += ", " + s.label;
+    } else {
+      lines.emplace_back(s.refusal, s.label);
+    }
+  }
+  std::string out;
+  for (const auto& [reason, names] : lines) {
+    out += tinted(fmt::format("  -  {}: {}\n", names, reason), Tint::dim, colour);
   }
   return out;
 }
@@ -59,10 +78,7 @@ std::string ranking(const WorkloadReport& w, bool colour) {
           rank == 1 ? Tint::green : Tint::plain);
   }
   std::string out = t.text(colour);
-  for (const ScheduleReport& s : w.schedules) {
-    if (!s.refusal.empty()) out += tinted(fmt::format("  -  {}: {}\n", s.label, s.refusal), Tint::dim, colour);
-  }
-  return out;
+  return out + refusals(w, colour);
 }
 
 const ScheduleReport* find_serial(const WorkloadReport& w) {
@@ -100,11 +116,11 @@ std::string explanation(const ScheduleReport& s) {
 
 std::string cross_checks(const WorkloadReport& w, bool colour) {
   Table t({{"schedule", false},
-           {"simulated us", true},
+           {"us", true},
            {"closed form us", true},
-           {"difference", true},
+           {"above", true},
            {"lower bound us", true},
-           {"difference", true},
+           {"above", true},
            {"bound by", false},
            {"mostly explained by", false}});
   for (const ScheduleReport& s : w.schedules) {

@@ -42,7 +42,7 @@ ScheduleReport schedule(const std::string& name, double stretch) {
   s.cross.formula = "Tcomp + Tcomm";
   s.cross.assumes = "ranks in step";
   s.cross.effects = {{"link latency", s.makespan - Seconds(1e-6), Seconds(1.5e-3)},
-                     {"launch and stream costs", s.makespan - Seconds(2e-5), Seconds(1.5e-3)}};
+                     {"launch costs", s.makespan - Seconds(2e-5), Seconds(1.5e-3)}};
   s.extra_memory = Bytes(2097152);
   s.communication = Seconds(1e-3);
   s.bandwidth = collective_bandwidth(CollectiveKind::all_gather, 2, Bytes(2e6), s.communication);
@@ -129,7 +129,7 @@ TEST_CASE("The text report ranks, says why, draws and cross-checks; colours only
   CHECK(report_text(sample(), {.colour = true, .explain = false, .width = 100}).find("\033[32m") != std::string::npos);
   CHECK(text.find("fast wins.") != std::string::npos);
   CHECK(text.find("385.0 us ahead of serial: exposed communication -385.0 us") != std::string::npos);
-  CHECK(text.find("launch and stream costs: 20.0 of 40.0 us") != std::string::npos);
+  CHECK(text.find("launch costs: 20.0 of 40.0 us") != std::string::npos);
   CHECK(text.find("-  torus, only: needs a torus") != std::string::npos);
   CHECK(text.find("No effect on the winner: memory size") != std::string::npos);
   CHECK(text.find("max-min fair among the flows of this direction") != std::string::npos);
