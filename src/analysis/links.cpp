@@ -44,6 +44,9 @@ std::vector<LinkUse> link_uses(const RunView& run) {
 std::string sharing_rule(const FluidResource& r) {
   switch (r.kind) {
     case ResourceKind::link:
+      if (r.name.find(" <-> ") != std::string::npos) {
+        return "max-min fair among the flows of both directions (half duplex)";
+      }
       return "max-min fair among the flows of this direction";
     case ResourceKind::injection:
       return "max-min fair among all flows that leave the device";

@@ -33,6 +33,10 @@ void Pricer::make_resources() {
   const auto name_of = [&](NodeId n) { return topo.nodes()[n.index()].name; };
   link_.assign(topo.links().size(), ResourceId());
   std::vector<double> leaves(topo.nodes().size(), 0), enters(topo.nodes().size(), 0);
+  std::vector<bool> half_duplex(topo.links().size(), false);
+  for (const Link& l : topo.links()) {
+    if (l.shares_with) half_duplex[l.shares_with->index()] = true;
+  }
   for (std::size_t i = 0; i < topo.links().size(); ++i) {
     const Link& l = topo.links()[i];
     leaves[l.from.index()] += l.payload().si();
@@ -42,7 +46,8 @@ void Pricer::make_resources() {
       link_[i] = link_[l.shares_with->index()];
       continue;
     }
-    link_[i] = add(name_of(l.from) + " -> " + name_of(l.to), ResourceKind::link, l.payload());
+    link_[i] =
+        add(name_of(l.from) + (half_duplex[i] ? " <-> " : " -> ") + name_of(l.to), ResourceKind::link, l.payload());
   }
   for (std::size_t i = 0; i < link_.size(); ++i) {
     if (const auto& s = topo.links()[i].shares_with; s && !blind) link_[i] = link_[s->index()];

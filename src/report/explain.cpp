@@ -15,25 +15,24 @@ std::string us(Seconds t) {
   return fmt::format("{:.2f}", t.si() * 1e6);
 }
 
+// Heads of the phases, short enough for ten columns.
+constexpr std::string_view kPhaseHeads[] = {"floor",  "kernel",  "DIL",   "CIL", "SM wait",
+                                            "launch", "exposed", "local", "tail"};
+
 std::string phase_table(const WorkloadReport& w, bool colour) {
-  std::vector<Column> columns{{"phase, us", false}};
-  for (const ScheduleReport& s : w.schedules) {
-    if (s.refusal.empty()) columns.push_back({s.label, true});
-  }
+  std::vector<Column> columns{{"us", false}};
+  for (const std::string_view head : kPhaseHeads) columns.push_back({std::string(head), true});
+  for (const char* head : {"= makespan", "algbw GB/s", "busbw GB/s"}) columns.push_back({head, true});
   Table t(columns);
-  const auto row = [&](std::string name, const auto& value) {
-    std::vector<std::string> cells{std::move(name)};
-    for (const ScheduleReport& s : w.schedules) {
-      if (s.refusal.empty()) cells.push_back(value(s));
-    }
+  for (const ScheduleReport& s : w.schedules) {
+    if (!s.refusal.empty()) continue;
+    std::vector<std::string> cells{s.label};
+    for (const PhaseName& p : phase_names()) cells.push_back(us(s.phases.*p.member));
+    cells.push_back(us(s.phases.total()));
+    cells.push_back(fmt::format("{:.1f}", s.bandwidth.algorithm.si() / 1e9));
+    cells.push_back(fmt::format("{:.1f}", s.bandwidth.bus.si() / 1e9));
     t.row(std::move(cells));
-  };
-  for (const PhaseName& p : phase_names()) {
-    row(std::string(p.name), [&](const ScheduleReport& s) { return us(s.phases.*p.member); });
   }
-  row("sum = makespan", [](const ScheduleReport& s) { return us(s.phases.total()); });
-  row("algbw GB/s", [](const ScheduleReport& s) { return fmt::format("{:.1f}", s.bandwidth.algorithm.si() / 1e9); });
-  row("busbw GB/s", [](const ScheduleReport& s) { return fmt::format("{:.1f}", s.bandwidth.bus.si() / 1e9); });
   return t.text(colour, "    ");
 }
 
@@ -87,15 +86,13 @@ std::string effect_table(const WorkloadReport& w, bool colour) {
       if (std::find(names.begin(), names.end(), e.name) == names.end()) names.push_back(e.name);
     }
   }
-  std::vector<Column> columns{{"cost of the effect, us", false}};
-  for (const ScheduleReport& s : w.schedules) {
-    if (s.refusal.empty()) columns.push_back({s.label, true});
-  }
+  std::vector<Column> columns{{"us", false}};
+  for (const std::string& n : names) columns.push_back({n, true});
   Table t(columns);
-  for (const std::string& n : names) {
-    std::vector<std::string> cells{n};
-    for (const ScheduleReport& s : w.schedules) {
-      if (!s.refusal.empty()) continue;
+  for (const ScheduleReport& s : w.schedules) {
+    if (!s.refusal.empty()) continue;
+    std::vector<std::string> cells{s.label};
+    for (const std::string& n : names) {
       const auto it =
           std::find_if(s.cross.effects.begin(), s.cross.effects.end(), [&](const EffectOff& e) { return e.name == n; });
       cells.push_back(it == s.cross.effects.end() ? "-" : us(s.makespan - it->makespan));
