@@ -151,6 +151,17 @@ Comm comm_of(const ScheduleContext& ctx, std::uint32_t lanes) {
   return comm;
 }
 
+Gemm gemm_work(const ScheduleContext& ctx, GemmShape shape, DeviceId device, bool accumulate) {
+  Gemm g;
+  g.m = shape.m;
+  g.n = shape.n;
+  g.k = shape.k;
+  g.dtype = ctx.workload.operand;
+  g.accumulate = accumulate;
+  g.max_sms = ctx.params.has("spare_sms") ? unspared_sms(ctx, device) : 0;
+  return g;
+}
+
 std::uint32_t gemm_sms(const ScheduleContext& ctx, const Comm& comm, DeviceId device) {
   if (comm.transfer.mover != Mover::sm || comm.path == Path::library) return 0;
   const std::uint32_t taken = comm.transfer.ctas * comm.lanes;

@@ -62,6 +62,8 @@ struct Comm {
 // From the parameters "mover", "path", "ctas" and "channels" (those that the schedule has); `lanes` communication
 // lanes a device share the CTAs, at least one each.
 Comm comm_of(const ScheduleContext& ctx, std::uint32_t lanes);
+// A plain GEMM of the workload's types on a device.
+Gemm gemm_work(const ScheduleContext& ctx, GemmShape shape, DeviceId device, bool accumulate = false);
 // SMs that a GEMM may use beside SM-driven lanes; 0 = all.
 std::uint32_t gemm_sms(const ScheduleContext& ctx, const Comm& comm, DeviceId device);
 // From the parameter "spare_sms"; 0 = all.
@@ -92,11 +94,15 @@ struct GatherPlan {
   std::vector<std::vector<Slice>> from;  // by owner
   std::vector<std::vector<Dep>> ready;   // by owner
   std::vector<Slice> to;                 // by holder: the stack of all pieces
+  bool remote_only = false;              // `to` has no room for the holder's own piece (not for a library collective)
   Label label;                           // "{}" = owner, holder
+  std::vector<std::uint32_t> first_row;  // by owner, of its piece in the whole stack; filled in by all_gather()
 };
 // Gathers with the path of `comm`. Transfers leave a holder's own piece where it is (its rows of `to` stay unwritten);
 // a library collective writes it too. Invalid arrivals: own or empty pieces.
-void all_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, Arrivals& arrivals);
+void all_gather(GraphBuilder& b, const Comm& comm, GatherPlan& plan, Arrivals& arrivals);
+// Place of an owner's piece in a holder's `to`, after all_gather.
+Slice gathered_piece(const GatherPlan& plan, DeviceId holder, DeviceId owner);
 // Stack that a GEMM on `holder` reads after all_gather: the own piece from its source unless a library wrote it.
 void gathered_stack(const Comm& comm, const GatherPlan& plan, DeviceId holder, std::vector<Slice>& stack);
 

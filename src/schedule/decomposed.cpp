@@ -7,16 +7,6 @@
 namespace overlap::blocks {
 namespace {
 
-Gemm gemm_work(const ScheduleContext& ctx, GemmShape shape, DeviceId d) {
-  Gemm g;
-  g.m = shape.m;
-  g.n = shape.n;
-  g.k = shape.k;
-  g.dtype = ctx.workload.operand;
-  g.max_sms = ctx.params.has("spare_sms") ? unspared_sms(ctx, d) : 0;
-  return g;
-}
-
 // Tokens of piece i of rank r's share, in the whole.
 Extent stage_piece(const Workload& w, std::uint32_t stages, std::uint32_t i, std::uint32_t rank) {
   const Extent share = piece(w.tokens, w.tp, rank);

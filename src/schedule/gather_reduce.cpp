@@ -54,13 +54,12 @@ void library_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, A
 }
 
 void direct_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, Arrivals& arrivals) {
-  const std::vector<std::uint32_t> at = gather_offsets(plan);
   for (std::uint32_t shift = 1; shift < comm.ranks; ++shift) {
     for (std::uint32_t o = 0; o < comm.ranks; ++o) {
-      const std::uint32_t rows = at[o + 1] - at[o];
+      const std::uint32_t rows = plan.first_row[o + 1] - plan.first_row[o];
       const DeviceId holder = comm.next(id(o), shift);
       if (rows == 0) continue;
-      const Slice to = sub_rows(plan.to[holder.index()], at[o], rows);
+      const Slice to = gathered_piece(plan, holder, id(o));
       const OpId op =
           b.transfer(comm_lane(b, id(o), comm.first_lane + (shift - 1) % comm.lanes), comm.transfer, plan.from[o],
                      std::array{to}, {.deps = plan.ready[o], .label = numbered(plan.label, id(o), holder)});
@@ -70,20 +69,19 @@ void direct_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, Ar
 }
 
 void ring_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, Arrivals& arrivals) {
-  const std::vector<std::uint32_t> at = gather_offsets(plan);
   for (std::uint32_t hop = 0; hop + 1 < comm.ranks; ++hop) {
     for (std::uint32_t o = 0; o < comm.ranks; ++o) {
-      const std::uint32_t rows = at[o + 1] - at[o];
+      const std::uint32_t rows = plan.first_row[o + 1] - plan.first_row[o];
       if (rows == 0) continue;
       const DeviceId from = comm.next(id(o), hop);
       const DeviceId holder = comm.next(id(o), hop + 1);
-      const Slice to = sub_rows(plan.to[holder.index()], at[o], rows);
+      const Slice to = gathered_piece(plan, holder, id(o));
       const OpArgs first{.deps = plan.ready[o], .label = numbered(plan.label, id(o), holder)};
       OpId op;
       if (hop == 0) {
         op = b.transfer(comm_lane(b, from, comm.first_lane), comm.transfer, plan.from[o], std::array{to}, first);
       } else {
-        const Slice source = sub_rows(plan.to[from.index()], at[o], rows);
+        const Slice source = gathered_piece(plan, from, id(o));
         op = b.transfer(comm_lane(b, from, comm.first_lane), comm.transfer, std::array{source}, std::array{to},
                         {.deps = std::array{arrivals.at(from, id(o))}, .label = first.label});
       }
@@ -235,7 +233,8 @@ void Reducer::ring_hop(std::uint32_t hop, std::vector<OpId>& done) {
 
 }  // namespace
 
-void all_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, Arrivals& arrivals) {
+void all_gather(GraphBuilder& b, const Comm& comm, GatherPlan& plan, Arrivals& arrivals) {
+  plan.first_row = gather_offsets(plan);
   if (comm.ranks == 1) return;
   switch (comm.path) {
     case Path::library:
@@ -247,18 +246,21 @@ void all_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, Arriv
   }
 }
 
+Slice gathered_piece(const GatherPlan& plan, DeviceId holder, DeviceId owner) {
+  std::uint32_t row = plan.first_row[owner.index()];
+  if (plan.remote_only && owner.v > holder.v)
+    row -= plan.first_row[holder.index() + 1] - plan.first_row[holder.index()];
+  return sub_rows(plan.to[holder.index()], row, plan.first_row[owner.index() + 1] - plan.first_row[owner.index()]);
+}
+
 void gathered_stack(const Comm& comm, const GatherPlan& plan, DeviceId holder, std::vector<Slice>& stack) {
-  const Slice& to = plan.to[holder.index()];
-  if (comm.ranks > 1 && comm.path == Path::library) return push(stack, to);
-  std::uint32_t row = 0;
+  if (comm.ranks > 1 && comm.path == Path::library) return push(stack, plan.to[holder.index()]);
   for (std::uint32_t o = 0; o < comm.ranks; ++o) {
-    const std::uint32_t rows = rows_of(plan.from[o]);
     if (id(o) == holder) {
       for (const Slice& s : plan.from[o]) push(stack, s);
     } else {
-      push(stack, sub_rows(to, row, rows));
+      push(stack, gathered_piece(plan, holder, id(o)));
     }
-    row += rows;
   }
 }
 

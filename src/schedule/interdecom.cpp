@@ -3,7 +3,7 @@
 //
 // Closed form: T(d) = (d-1) max(Tcomp/d, Tcomm/d) + Tcomp/d + Tcomm/d, here with the pieces' own times, so that unequal
 // pieces and pieces less efficient than the whole are priced as they are. Compass multiplies the first term with
-// eta(d) = alpha d + beta (compass_models.hpp).
+// eta(d) = alpha d + beta (select.hpp).
 #include <algorithm>
 
 #include "schedule/decomposed.hpp"

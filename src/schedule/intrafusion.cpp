@@ -123,9 +123,7 @@ std::vector<Tensor> build_gather(GraphBuilder& b, const ScheduleContext& ctx, co
           a = halves.plans[h].from[r];
         } else {
           waits = {&halves.arrivals[h].at(d, owner), 1};
-          std::uint32_t before = 0;
-          for (std::uint32_t o = 0; o < owner.v; ++o) before += rows_of(halves.plans[h].from[o]);
-          push_rows(a, std::array{halves.plans[h].to[r]}, before, rows.size);
+          push(a, gathered_piece(halves.plans[h], d, owner));
         }
         Slice c = out[r].slices[0];
         c.row = rows.begin;

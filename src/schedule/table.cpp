@@ -5,20 +5,26 @@
 #include "overlap/schedule.hpp"
 
 // NAME stands for `ScheduleInfo NAME_schedule()` of the file NAME.cpp.
+// clang-format off
 #define OVERLAP_SCHEDULES(NAME) \
-  NAME(serial)                  \
-  NAME(interdecom)              \
-  NAME(intrafusion)             \
-  NAME(hierarchical)            \
-  NAME(collectives)             \
-  NAME(flux)                    \
-  NAME(tile_signal)             \
-  NAME(async_tp)                \
-  NAME(domino)                  \
-  NAME(wave_groups)             \
-  NAME(x_stage)                 \
-  NAME(bulk)                    \
-  NAME(compressed)
+  NAME(serial) \
+  NAME(interdecom) \
+  NAME(intrafusion) \
+  NAME(ficco) \
+  NAME(shard_p2p) \
+  NAME(commfuse) \
+  NAME(hierarchical) \
+  NAME(collectives) \
+  NAME(flux) \
+  NAME(tile_signal) \
+  NAME(async_tp) \
+  NAME(domino) \
+  NAME(wave_groups) \
+  NAME(x_stage) \
+  NAME(bulk) \
+  NAME(compressed) \
+  /* one line a schedule */
+// clang-format on
 
 namespace overlap {
 
