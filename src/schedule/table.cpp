@@ -13,6 +13,7 @@
   NAME(ficco) \
   NAME(shard_p2p) \
   NAME(commfuse) \
+  NAME(looped) \
   NAME(hierarchical) \
   NAME(collectives) \
   NAME(flux) \
