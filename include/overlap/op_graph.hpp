@@ -148,9 +148,10 @@ enum class CollectiveAlgorithm : std::uint8_t {
 };
 
 // One op over a lane of each member (rendezvous). reads and writes are grouped by member, in lane order, an equal
-// number of slices each: all_gather: member i reads its shard and writes the stack of all shards; reduce_scatter: reads
-// the stack of all pieces, writes its own summed piece; all_reduce: reads and writes everything; all_to_all: reads n
-// pieces, writes n pieces, piece j of member i going to place i of member j; broadcast: member 0 reads.
+// number of slices each (empty ones where a member has nothing): all_gather: member i reads its shard and writes the
+// stack of all shards; reduce_scatter: reads the stack of all pieces, writes its own summed piece; all_reduce: reads
+// and writes everything; all_to_all: reads n pieces, writes n pieces, piece j of member i going to place i of member j;
+// broadcast: member 0 reads.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_gather;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::automatic;

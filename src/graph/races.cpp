@@ -101,7 +101,8 @@ class RaceCheck {
   void collect() {
     accesses_.resize(g_.buffers().size());
     const auto note = [&](Range range, std::uint32_t event, bool write, bool commutative) {
-      for (const Slice& s : g_.slices(range)) accesses_[s.buffer.index()].push_back({s, event, write, commutative});
+      for (const Slice& s : g_.slices(range))
+        if (s.elements() > 0) accesses_[s.buffer.index()].push_back({s, event, write, commutative});
     };
     for (std::uint32_t i = 0; i < g_.ops().size(); ++i) {
       const Op& op = g_.ops()[i];

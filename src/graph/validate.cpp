@@ -45,10 +45,11 @@ class Validator {
         if (!inside(p.slice)) problem("an input or output placement lies outside its buffer");
   }
 
-  [[nodiscard]] bool inside(const Slice& s) const {
+  // Members of a collective may have nothing to give: their slices may be empty.
+  [[nodiscard]] bool inside(const Slice& s, bool empty_allowed = false) const {
     if (!s.buffer.valid() || s.buffer.index() >= g_.buffers().size()) return false;
     const Buffer& b = g_.buffer(s.buffer);
-    return s.rows > 0 && s.cols > 0 && std::uint64_t{s.row} + s.rows <= b.rows &&
+    return (empty_allowed || (s.rows > 0 && s.cols > 0)) && std::uint64_t{s.row} + s.rows <= b.rows &&
            std::uint64_t{s.col} + s.cols <= b.cols;
   }
 
@@ -68,8 +69,9 @@ class Validator {
   }
 
   bool check_slices(OpId id, Range range) {
+    const bool empty_allowed = std::holds_alternative<Collective>(g_.op(id).work);
     for (const Slice& s : g_.slices(range)) {
-      if (inside(s)) continue;
+      if (inside(s, empty_allowed)) continue;
       at(id, fmt::format("slice rows {}+{} columns {}+{} lies outside its buffer or is empty", s.row, s.rows, s.col,
                          s.cols));
       return false;

@@ -44,6 +44,7 @@ void library_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, A
   std::vector<Dep> deps;
   for (std::uint32_t r = 0; r < comm.ranks; ++r) {
     reads.insert(reads.end(), plan.from[r].begin(), plan.from[r].end());
+    if (plan.from[r].empty()) reads.push_back(sub_rows(plan.to[r], 0, 0));  // nothing to give
     deps.insert(deps.end(), plan.ready[r].begin(), plan.ready[r].end());
   }
   const OpId op =
