@@ -22,6 +22,13 @@ std::string line_of(std::string_view text, std::size_t at) {
   return fmt::format("{}:{}", line, column);
 }
 
+// On one line, without control characters, and no longer than a message should be.
+std::string shortened(std::string text) {
+  if (text.size() > 160) text = text.substr(0, 160) + " ...";
+  for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  return text;
+}
+
 // Receives the tokens of the library's parser. Throws out of it at the first fault.
 class Handler {
  public:
@@ -81,11 +88,9 @@ class Handler {
     std::string what = e.what();
     const std::size_t colon = what.find(": ");
     what = colon == std::string::npos ? what : what.substr(colon + 2);
-    if (what.size() > 160) what = what.substr(0, 160) + " ...";
-    for (char& c : what) c = static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    const bool cut = position >= text_.size() && !text_.empty();
-    throw InputError(file_ + ":" + line_of(text_, position),
-                     fmt::format("{}: {}", cut ? "the file ends too early" : "not valid JSON", what));
+    const bool cut = what.find("end of input") != std::string::npos || what.find("closing quote") != std::string::npos;
+    const char* const fault = text_.empty() ? "the file is empty" : cut ? "the file ends too early" : "not valid JSON";
+    throw InputError(file_ + ":" + line_of(text_, position), fmt::format("{}: {}", fault, shortened(what)));
   }
 
  private:

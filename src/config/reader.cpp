@@ -131,7 +131,7 @@ Seconds Cursor::time() const {
 
 DType Cursor::dtype() const {
   const std::optional<DType> t = parse_dtype(text());
-  if (!t) fail(unknown_name("dtype", text(), {"f64", "f32", "f16", "bf16", "fp8_e4m3", "fp8_e5m2", "u8"}));
+  if (!t) fail(unknown_name("dtype", text(), {"bf16", "f16", "f32", "f64", "fp8_e4m3", "fp8_e5m2", "u8"}));
   return *t;
 }
 

@@ -1,0 +1,115 @@
+// The JSON layer: values, places, and the files that are no JSON.
+#include "config/reader.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "catch.hpp"
+#include "config/paths.hpp"
+#include "config/writer.hpp"
+#include "overlap/error.hpp"
+
+using namespace overlap;
+using namespace overlap::config;
+
+namespace {
+std::string message(const std::string& text) {
+  try {
+    const Value v = parse_text(text, "f.json");
+    return "accepted";
+  } catch (const InputError& e) {
+    return e.what();
+  }
+}
+std::string many(std::size_t n, const std::string& what) {
+  std::string out;
+  out.reserve(n * what.size());
+  for (std::size_t i = 0; i < n; ++i) out += what;
+  return out;
+}
+}  // namespace
+
+TEST_CASE("values keep their kind and order") {
+  const Value v = parse_text(R"({"b": 1, "a": [1.5, "x", true, null, -2]})", "f.json");
+  CHECK(v.members[0].first == "b");
+  CHECK(v.find("a")->items.size() == 5);
+  CHECK(v.find("a")->items[4].integer == -2);
+  CHECK(v.find("a")->items[0].real == 1.5);
+}
+
+TEST_CASE("what is no JSON is refused with line and column, shortly") {
+  CHECK_THAT(message(""), Catch::Contains("f.json:1:1: the file is empty"));
+  CHECK_THAT(message("{\"a\": 1,\n  \"b\" 2}"), Catch::Contains("f.json:2:"));
+  CHECK_THAT(message("{\"a\": 1,\n \"b\":"), Catch::Contains("ends too early"));
+  CHECK_THAT(message("{\"a\": 1} x"), Catch::Contains("f.json:1:"));
+  CHECK_THAT(message("{\"a\": NaN}"), Catch::Contains("not valid JSON"));
+  CHECK_THAT(message("{\"a\": 1e999}"), !Catch::Contains("accepted"));
+  CHECK_THAT(message(R"({"x": {"a": 1, "a": 2}})"), Catch::Contains("f.json:/x/a: this key stands twice"));
+  CHECK_THAT(message(many(100000, "[")), Catch::Contains("deeper than"));
+  CHECK_THAT(message(many(100000, "{\"a\":")), Catch::Contains("deeper than"));
+}
+
+TEST_CASE("ten megabytes of garbage give one short message at once") {
+  std::string noise;
+  std::uint32_t state = 1;
+  while (noise.size() < 10000000) {
+    state = state * 1664525U + 1013904223U;
+    noise += static_cast<char>(state >> 24U);
+  }
+  CHECK(message(noise).size() < 300);
+  CHECK(message("\"" + many(10000000, "a")).size() < 300);
+  CHECK(message("[" + many(3000000, "1,")).size() < 300);
+}
+
+TEST_CASE("files that cannot be read") {
+  CHECK_THROWS_WITH(parse_file("/nowhere/x.json"), Catch::Contains("no such file"));
+  CHECK_THROWS_WITH(parse_file("/tmp"), Catch::Contains("not a regular file"));
+  CHECK_THROWS_WITH(resolve("h20.json", "", "configs/devices"), Catch::Contains("did you mean 'h200'"));
+}
+
+TEST_CASE("a pointer escapes what it must, and names the item of a list") {
+  const Document doc(R"({"a/b": [{"c~d": "5 GB"}]})", "f.json");
+  const Cursor c = doc.root().member("a/b").items()[0].member("c~d");
+  CHECK(c.where() == "f.json:/a~1b/0/c~0d");
+  CHECK_THROWS_WITH(c.time(), Catch::Contains("f.json:/a~1b/0/c~0d") && Catch::Contains("size where a time belongs"));
+}
+
+TEST_CASE("numbers are checked") {
+  const Document doc(R"({"n": 3, "z": 0, "r": 0.5, "big": 1e300, "s": "3 us", "neg": "-3 us"})", "f.json");
+  const Cursor r = doc.root();
+  CHECK(r.member("n").count() == 3);
+  CHECK(r.member("s").time().si() == Approx(3e-6));
+  CHECK_THROWS_AS(r.member("z").count(), InputError);
+  CHECK_THROWS_AS(r.member("r").count(), InputError);
+  CHECK_THROWS_AS(r.member("big").fraction(), InputError);
+  CHECK_THROWS_AS(r.member("neg").time(), InputError);
+  CHECK_THROWS_AS(r.member("n").time(), InputError);
+  CHECK_THROWS_AS(r.member("s").bandwidth(), InputError);
+}
+
+TEST_CASE("the writer escapes, keeps the order and refuses what is not finite") {
+  JsonWriter w(0);
+  w.begin_object().key("b\"\n").value(0.1).key("a").begin_list().value(1).value(true).null().end_list().end_object();
+  CHECK(w.text() == "{\"b\\\"\\n\": 0.1, \"a\": [1, true, null]}");
+  JsonWriter nan;
+  CHECK_THROWS_AS(nan.value(0.0 / 0.0 * 0.0), CheckError);
+  CHECK(csv_field("a,\"b\"") == "\"a,\"\"b\"\"\"");
+  const std::string text = R"({"x": [1, 2.5, {"y": "z"}], "e": [], "o": {}})";
+  JsonWriter round(0);
+  round.value(parse_text(text, "f"));
+  CHECK(round.text() == text);
+}
+
+TEST_CASE("a file is written whole or not at all") {
+  const std::string dir = std::filesystem::temp_directory_path() / "overlapsim-writer-test";
+  std::filesystem::remove_all(dir);
+  CHECK_THROWS_AS(write_file(dir + "/a.json", "x"), InputError);
+  std::filesystem::create_directories(dir);
+  write_file(dir + "/a.json", "x\n");
+  CHECK(read_text(dir + "/a.json") == "x\n");
+  CHECK_FALSE(std::filesystem::exists(dir + "/a.json.tmp"));
+  std::filesystem::create_directories(dir + "/b.json");
+  CHECK_THROWS_AS(write_file(dir + "/b.json", "x"), InputError);
+  CHECK_FALSE(std::filesystem::exists(dir + "/b.json.tmp"));
+  std::filesystem::remove_all(dir);
+}
