@@ -41,7 +41,7 @@ Experiment load_experiment(const std::string& path);
 // The same from text instead of a file; `name` stands in messages.
 Experiment parse_experiment(const std::string& text, const std::string& name);
 
-Topology load_topology(const std::string& path);
+// load_topology() is in topology.hpp.
 Device load_device(const std::string& path);
 
 // A workload file: layers, each expanded over the lists that it or the file gives (tokens, tp, pattern).

@@ -104,6 +104,10 @@ class Topology {
   std::unique_ptr<Impl> impl_;
 };
 
+// Reads a topology file; a bare name ("h200x8-nvswitch") is looked up among the bundled ones. Throws InputError with
+// file, JSON pointer and remedy.
+Topology load_topology(const std::string& path);
+
 // Assembles a topology and checks it: positive finite rates, latency 0..1 s, efficiency in (0, 1], every device
 // reaches every other. Throws InputError with `where` as place.
 class TopologyBuilder {

@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/sheet.hpp"
 #include "config/paths.hpp"
+#include "cost/gemm_plan.hpp"
 #include "overlap/config.hpp"
 #include "topology/generator.hpp"
 
@@ -93,13 +94,14 @@ int list_workloads(Format format) {
 
 int list_models(Format format) {
   Sheet s{{{"what", "what"}, {"model", "model"}, {"summary", "summary"}}, {}};
-  s.rows = {
-      {"compute", "ideal", "FLOPs over peak and nothing else: closed forms match under it"},
-      {"compute", "roofline", "the larger of FLOPs over peak and bytes over the HBM rate"},
-      {"compute", "tile", "tiles, waves, L2 reuse, split-K, with coefficients fitted a device (default)"},
-      {"network", "fluid", "latency, then max-min sharing of every link of the route (default)"},
-      {"network", "alpha_beta", "latency and bytes over the slowest link; blind to contention but for device limits"},
-  };
+  for (const cost::ComputeModelInfo& m : cost::compute_models()) s.rows.push_back({"compute", m.name, m.summary});
+  for (const auto& [name, summary] : {
+           std::pair{"fluid", "latency, then max-min sharing of every link of the route (default)"},
+           std::pair{"alpha_beta",
+                     "latency and bytes over the slowest link; blind to contention but for device limits"},
+       }) {
+    s.rows.push_back({"network", name, summary});
+  }
   show({{"", "models", std::move(s)}}, format);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "config/reader.hpp"
 #include "overlap/error.hpp"
 
 namespace overlap::cli {
@@ -94,6 +95,23 @@ int refuse(const std::string& message) {
   return 2;
 }
 
+// The first word that should name a command and does not, as a message; empty when there is none.
+std::string misspelt_command(const CLI::App& program, int argc, const char* const* argv) {
+  const CLI::App* at = &program;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    std::vector<std::string> known;
+    const CLI::App* next = nullptr;
+    for (const CLI::App* below : at->get_subcommands([](const CLI::App*) { return true; })) {
+      known.push_back(below->get_name());
+      if (below->get_name() == argv[i]) next = below;
+    }
+    if (known.empty()) return {};
+    if (next == nullptr) return config::unknown_name("command", argv[i], known);
+    at = next;
+  }
+  return {};
+}
+
 int run_chosen(const Action& action) {
   try {
     return action();
@@ -124,6 +142,8 @@ int run_program(int argc, const char* const* argv) {
   Options::Impl root{&app, &chosen, {}};
   Options options(root);
   for (const Command& c : commands()) options.command(std::string(c.name), std::string(c.summary), c.declare);
+  const std::string misspelt = misspelt_command(app, argc, argv);
+  if (!misspelt.empty()) return refuse(misspelt);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

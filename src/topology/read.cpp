@@ -5,7 +5,6 @@
 #include <map>
 
 #include "config/paths.hpp"
-#include "overlap/config.hpp"
 #include "topology/generator.hpp"
 
 namespace overlap {
