@@ -7,6 +7,7 @@
 //   deadlock.cpp  why it cannot go on
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -73,6 +74,26 @@ struct Pool {
   std::vector<std::uint32_t> kernels;  // resident, with tiles (workers) not started
 };
 
+// A set of indices in order.
+class IndexSet {
+ public:
+  void resize(std::size_t n) { words_.resize((n + 63) / 64, 0); }
+  void insert(std::uint32_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
+  void erase(std::uint32_t i) { words_[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
+  [[nodiscard]] bool contains(std::uint32_t i) const { return (words_[i / 64] >> (i % 64) & 1U) != 0; }
+  // The first member from i on; there must be one.
+  [[nodiscard]] std::uint32_t next(std::uint32_t i) const {
+    std::uint64_t rest = words_[i / 64] >> (i % 64);
+    if (rest != 0) return i + static_cast<std::uint32_t>(std::countr_zero(rest));
+    std::uint32_t w = i / 64 + 1;
+    while (words_[w] == 0) ++w;
+    return w * 64 + static_cast<std::uint32_t>(std::countr_zero(words_[w]));
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
 enum class CohortState : std::uint8_t { warming, parked, running };
 
 // Tiles of one part that start together on `count` workers and run `waves` waves in lock-step; or the workers
@@ -110,7 +131,8 @@ struct Kernel {
   std::uint32_t future = 0;       // tiles of running cohorts' later waves
   std::uint32_t unfinished = 0;   // tiles
   std::uint32_t next_worker = 0;  // static: workers started so far
-  std::uint32_t cursor = 0;       // no part before it has ready tiles
+  std::uint32_t open_parts = 0;   // parts that are ready and have tiles not started
+  std::uint32_t cursor = 0;       // no part before it is open (fixed order: has tiles not started)
   std::uint32_t cohorts = kNone;  // list
   bool fresh = true;              // its first workers pay the launch
   bool fixed_order = false;
@@ -219,6 +241,11 @@ class Run {
   [[nodiscard]] double waves_left(const Cohort& c);
   void credit(std::uint32_t kernel, std::uint32_t part, std::uint32_t tiles);
   void part_ready(std::uint32_t part);
+  void open_part(std::uint32_t kernel, std::uint32_t part);
+  void close_part(std::uint32_t kernel, std::uint32_t part);
+  [[nodiscard]] bool is_ready(std::uint32_t part) const {
+    return part >= graph_.parts().size() || plan_.part_pending[part] == 0;
+  }
   void complete_part(std::uint32_t op, std::uint32_t part);
   void kernel_done(std::uint32_t kernel);
   void free_kernel_slots(std::uint32_t kernel);
@@ -304,6 +331,7 @@ class Run {
   // Parts of tiled Gemms by PartId; then one slot a kernel, for tiled ops without parts.
   std::vector<std::uint32_t> part_unstarted_;
   std::vector<std::uint32_t> part_unfinished_;
+  IndexSet open_parts_;
 
   std::vector<Store> stores_;
   std::vector<std::uint32_t> free_stores_;

@@ -29,6 +29,7 @@ std::uint32_t Run::new_kernel(const Claim& c) {
     kernels_.emplace_back();
     part_unstarted_.push_back(0);  // its slot for the case that the op has no parts
     part_unfinished_.push_back(0);
+    open_parts_.resize(part_unstarted_.size());
   } else {
     index = free_kernels_.back();
     free_kernels_.pop_back();
@@ -59,8 +60,11 @@ void Run::begin_kernel(const Claim& c) {
   const std::uint32_t first = kernels_[index].first_part;
   for (std::uint32_t p = 0; p < kernels_[index].parts; ++p) {
     part_unstarted_[first + p] = part_unfinished_[first + p] = part_tiles(i)[p];
-    if (part_tiles(i)[p] == 0 && (first + p >= graph_.parts().size() || plan_.part_pending[first + p] == 0)) {
+    if (!is_ready(first + p)) continue;
+    if (part_tiles(i)[p] == 0) {
       complete_part(i, first + p);
+    } else if (!kernels_[index].persistent) {
+      open_part(index, first + p);
     }
   }
   if (kernels_[index].tiles == 0) {
@@ -140,16 +144,30 @@ void Run::drop_cohort(std::uint32_t c) {
   free_cohorts_.push_back(c);
 }
 
-// The part of which a free worker takes a tile now, or kNone. Leaves the cursor at the first part that may have some.
+// The part of which a free worker takes a tile now, or kNone.
 std::uint32_t Run::ready_part(Kernel& k) const {
-  for (; k.cursor < k.parts; ++k.cursor) {
-    const std::uint32_t slot = k.first_part + k.cursor;
-    if (part_unstarted_[slot] == 0) continue;
-    const bool ready = slot >= graph_.parts().size() || plan_.part_pending[slot] == 0;
-    if (ready) return slot;
-    if (k.fixed_order) return kNone;
+  if (k.open_parts == 0) return kNone;
+  if (!k.fixed_order) {
+    k.cursor = open_parts_.next(k.first_part + k.cursor) - k.first_part;
+    return k.first_part + k.cursor;
   }
-  return kNone;
+  while (k.cursor < k.parts && part_unstarted_[k.first_part + k.cursor] == 0) ++k.cursor;
+  if (k.cursor == k.parts || !is_ready(k.first_part + k.cursor)) return kNone;
+  return k.first_part + k.cursor;
+}
+
+// The part is ready and has tiles to start.
+void Run::open_part(std::uint32_t kernel, std::uint32_t part) {
+  Kernel& k = kernels_[kernel];
+  k.cursor = std::min(k.cursor, part - k.first_part);
+  if (open_parts_.contains(part)) return;
+  open_parts_.insert(part);
+  ++k.open_parts;
+}
+
+void Run::close_part(std::uint32_t kernel, std::uint32_t part) {
+  open_parts_.erase(part);
+  --kernels_[kernel].open_parts;
 }
 
 // Somebody with a better place in line waits for SMs of this kernel's pool.
@@ -197,6 +215,7 @@ void Run::hand_out(std::uint32_t index) {
     k.unstarted -= count * waves;
     k.future += count * (waves - 1);
     part_unstarted_[part] -= count * waves;
+    if (part_unstarted_[part] == 0) close_part(index, part);
     start_wave(c, last ? d.last_wave : 1.0);
   }
 }
@@ -314,7 +333,7 @@ void Run::split_cohort(std::uint32_t index, double left) {
   k.future -= c.count * (c.waves - 1);
   k.unstarted += c.count * given_up;
   part_unstarted_[c.part] += c.count * given_up;
-  if (given_up > 0) k.cursor = std::min(k.cursor, c.part - k.first_part);
+  if (given_up > 0) open_part(c.kernel, c.part);
   cohorts_[index].waves = 1;
   cohorts_[index].started = c.started + done * c.tile_time;
   credit(c.kernel, c.part, c.count * done);
@@ -354,11 +373,9 @@ void Run::part_ready(std::uint32_t part) {
     unpark(kernel, part);
     return;
   }
-  const std::uint32_t place = part - k.first_part;
-  if (place < k.cursor) {
-    k.cursor = place;
-    if (k.future > 0) split_waves(kernel);  // lowest index first, from the next tile on
-  }
+  const bool earlier = part - k.first_part < k.cursor;
+  open_part(kernel, part);
+  if (earlier && k.future > 0) split_waves(kernel);  // lowest index first, from the next tile on
   if (kernels_[kernel].idle > 0) mark_kernel(kernel);
 }
 
