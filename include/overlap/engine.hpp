@@ -23,10 +23,15 @@
 // lane goes on and slots are free when all is issued; dependents wait for delivery. Stores of one tank over the same
 // range of uses drain in the order of issue, others side by side.
 //
+// Power. Running tiles load their device: the share of its SMs that run tiles, times mma_share. Load time adds up while
+// tiles run and falls, second by second, while none do. Up to PowerCap::onset nothing happens; over the next `ramp` of
+// load the MMA share of a tile stretches to steady_ratio, in 16 equal steps. Only tiled kernels load and feel it.
+//
 // Time is double seconds, event order (time, sequence); dates within 1e-12 (relative) are one; same input, same bytes.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,7 +77,11 @@ struct Resources {
   std::vector<Tank> tanks;
   std::vector<StreamCosts> streams;  // by device; empty = free streams and events
   std::vector<BackgroundFlow> background;
+  std::vector<std::optional<PowerCap>> power;  // by device; empty = none
 };
+
+// Both are exact; `plain` is the oracle of the tests.
+enum class SolverKind : std::uint8_t { fast, plain };
 
 struct SimOptions {
   // Decides races that real machines leave open. 0: program order. Otherwise members that are in line for slots with
@@ -80,6 +89,7 @@ struct SimOptions {
   // to `race_window` late, uniformly, so that ops ready within that window race too. Equal seeds, equal results.
   std::uint64_t seed = 0;
   Seconds race_window{};
+  SolverKind solver = SolverKind::fast;
   bool record_rates = false;
   bool check_certificate = false;  // assert max-min optimality after every event (tests)
 };

@@ -16,10 +16,12 @@ bool is_amount(double v) {
 class DemandCheck {
  public:
   DemandCheck(const OpGraph& graph, const Demands& demands, const Resources& resources)
-      : graph_(graph), demands_(demands), resources_(resources) {}
+      : graph_(graph), demands_(demands), resources_(resources) {
+    check_resources();
+    pools_ = PoolTable(resources.pools, graph.devices());
+  }
 
   void run() const {
-    resources();
     if (demands_.ops.size() != graph_.ops().size()) {
       throw CheckError(fmt::format("{} ops but {} demands", graph_.ops().size(), demands_.ops.size()));
     }
@@ -35,7 +37,7 @@ class DemandCheck {
     throw CheckError(fmt::format("op {} ({}): {}", i, graph_.text(graph_.ops()[i].label), what));
   }
 
-  void resources() const {
+  void check_resources() const {
     for (const FluidResource& r : resources_.fluids) {
       if (!is_amount(r.capacity.si())) throw CheckError("resource " + r.name + " has no sound capacity");
     }
@@ -47,6 +49,9 @@ class DemandCheck {
     }
     if (!resources_.streams.empty() && resources_.streams.size() != graph_.devices()) {
       throw CheckError("stream costs must name every device, or none");
+    }
+    if (!resources_.power.empty() && resources_.power.size() != graph_.devices()) {
+      throw CheckError("power caps must name every device, or none");
     }
     for (const BackgroundFlow& b : resources_.background) {
       if (!is_amount(b.start.si()) || !(b.cap.si() >= 0.0))
@@ -80,28 +85,17 @@ class DemandCheck {
 
   void slots(std::uint32_t i, const SlotNeed& need) const {
     if (need.pool.index() >= resources_.pools.size()) fail(i, "needs slots of an unknown pool");
-    const SlotPool& first = resources_.pools[need.pool.index()];
+    bool first = true;
     for (const LaneId lane : graph_.lane_refs(graph_.ops()[i].lanes)) {
       const DeviceId device = graph_.lane(lane).device;
-      const SlotPool* found = &first;
-      if (lane != graph_.lane_refs(graph_.ops()[i].lanes)[0]) found = pool_like(first, device);
-      if (found == nullptr) fail(i, fmt::format("device {} has no such slots", device.v));
-      if (need.count > found->count) {
-        fail(i, fmt::format("needs {} slots at once, device {} has {}", need.count, device.v, found->count));
+      const PoolId pool = first ? need.pool : pools_.like(need.pool, device);
+      first = false;
+      if (!pool.valid()) fail(i, fmt::format("device {} has no such slots", device.v));
+      const std::uint32_t count = resources_.pools[pool.index()].count;
+      if (need.count > count) {
+        fail(i, fmt::format("needs {} slots at once, device {} has {}", need.count, device.v, count));
       }
     }
-  }
-
-  [[nodiscard]] const SlotPool* pool_like(const SlotPool& first, DeviceId device) const {
-    std::uint32_t ordinal = 0;
-    for (const SlotPool& p : resources_.pools) {
-      if (&p == &first) break;
-      if (p.device == first.device && p.kind == first.kind) ++ordinal;
-    }
-    for (const SlotPool& p : resources_.pools) {
-      if (p.device == device && p.kind == first.kind && ordinal-- == 0) return &p;
-    }
-    return nullptr;
   }
 
   void tiles(std::uint32_t i, const Demand& d) const {
@@ -111,7 +105,7 @@ class DemandCheck {
     const TileDemand& t = demands_.tiles[d.tiles];
     if (t.workers == 0) fail(i, "a tiled kernel needs a worker");
     if (!is_amount(t.tile_time.si()) || !is_amount(t.first_tile.si()) || !is_amount(t.finish.si()) ||
-        !is_amount(t.tile_traffic.si()) || !is_amount(t.last_wave)) {
+        !is_amount(t.tile_traffic.si()) || !is_amount(t.last_wave) || !is_amount(t.mma_share)) {
       fail(i, "times and traffic of tiles must be finite and not negative");
     }
     if (t.part_tiles.end > demands_.part_tiles.size()) fail(i, "part tiles out of range");
@@ -127,6 +121,7 @@ class DemandCheck {
   const OpGraph& graph_;
   const Demands& demands_;
   const Resources& resources_;
+  PoolTable pools_;
 };
 
 }  // namespace

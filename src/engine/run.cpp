@@ -28,10 +28,11 @@ Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resource
     satisfied_.assign(plan_.member_op.size(), 0);
   }
   for (const FluidResource& f : resources.fluids) capacities_.push_back(f.capacity);
-  solver_ = make_solver(capacities_);
+  solver_ = options.solver == SolverKind::plain ? make_plain_solver(capacities_) : make_solver(capacities_);
   make_members();
   make_pools();
   make_tokens();
+  make_power();
   tanks_.resize(resources.tanks.size() + 1);
   for (std::size_t t = 0; t < resources.tanks.size(); ++t) tanks_[t].capacity = resources.tanks[t].capacity.si();
   background_.resize(resources.background.size());
@@ -92,6 +93,7 @@ void Run::settle() {
       continue;
     }
     if (arbitrate()) continue;
+    update_power();
     if (active_tanks_.empty() || left_ == 0 || !update_tanks()) return;
   }
 }
@@ -138,6 +140,9 @@ void Run::handle(const Event& e) {
       return;
     case EventKind::background_stop:
       stop_background(e.index);
+      return;
+    case EventKind::power_step:
+      if (power_[e.index].generation == e.generation) step_power(e.index);
       return;
   }
 }

@@ -3,6 +3,7 @@
 //   slots.cpp     who is admitted: tokens, slot pools, SMs of tiled kernels
 //   tiles.cpp     tiled kernels: cohorts, parts, readiness
 //   stores.cpp    tanks
+//   power.cpp     load and clock of devices under a power cap
 //   flows.cpp     what the solver runs: fluid ops, cohorts, drains, background; rate records and the certificate
 //   deadlock.cpp  why it cannot go on
 #pragma once
@@ -15,13 +16,13 @@
 
 #include "engine/date_heap.hpp"
 #include "engine/plan.hpp"
+#include "engine/pool_table.hpp"
 #include "overlap/engine.hpp"
 #include "overlap/solver.hpp"
 
 namespace overlap::engine {
 
 inline constexpr double kBatch = 1e-12;  // dates this close (relative) are one
-inline constexpr std::size_t kPoolKinds = 3;
 inline constexpr double kNever = 1e200;  // no real date is beyond
 
 enum class EventKind : std::uint8_t {
@@ -34,6 +35,7 @@ enum class EventKind : std::uint8_t {
   tank,
   background_start,
   background_stop,
+  power_step,
 };
 
 enum class FlowKind : std::uint8_t { op, cohort, store, background };
@@ -68,7 +70,6 @@ class Line {
 struct Pool {
   std::uint32_t count = 0;
   std::uint32_t free = 0;
-  std::uint32_t ordinal = 0;  // among the pools of its kind on its device
   bool dirty = false;
   Line line;
   std::vector<std::uint32_t> kernels;  // resident, with tiles (workers) not started
@@ -109,7 +110,7 @@ struct Cohort {
   std::uint32_t generation = 0;
   std::uint32_t previous = kNone;  // in its kernel's list
   std::uint32_t next = kNone;
-  CohortState state = CohortState::running;
+  CohortState state = CohortState::parked;
   double started = 0.0;
   double tile_time = 0.0;
   FlowId flow;  // invalid: runs by the clock
@@ -160,6 +161,21 @@ struct TankState {
   bool dirty = false;
   std::uint32_t generation = 0;       // of its next event
   std::vector<std::uint32_t> stores;  // in order of issue
+};
+
+// Load of a device with a power cap.
+struct PowerState {
+  double onset = 0.0;
+  double ramp = 0.0;
+  double steady_ratio = 1.0;
+  double load = 0.0;  // seconds at full MMA load, at `since`
+  double since = 0.0;
+  double rate = 0.0;  // of load: the share of the device that runs MMAs
+  std::uint32_t step = 0;
+  std::uint32_t running = 0;  // cohorts
+  std::uint32_t generation = 0;
+  bool capped = false;  // has a cap at all
+  bool dirty = false;
 };
 
 class Run {
@@ -232,7 +248,10 @@ class Run {
   void dispatch(std::uint32_t kernel);
   void hand_out(std::uint32_t kernel);
   std::uint32_t new_kernel(const Claim& c);
-  void run_tiles(std::uint32_t cohort, double traffic);
+  void run_tiles(std::uint32_t cohort, double work);
+  void set_state(Cohort& c, CohortState state);
+  [[nodiscard]] double tile_work(const Cohort& c) const;
+  [[nodiscard]] double cohort_cap(const Cohort& c);
   [[nodiscard]] std::span<const std::uint32_t> part_tiles(std::uint32_t op) const;
   void start_wave(std::uint32_t cohort, double factor);
   void end_cohort(std::uint32_t cohort);
@@ -277,6 +296,16 @@ class Run {
   void schedule_tank(std::uint32_t tank);
   [[nodiscard]] std::uint32_t tank_of(std::uint32_t op) const;
 
+  // power.cpp
+  void make_power();
+  void load_power(const Cohort& c, double sign);
+  void settle_power(PowerState& s);
+  void update_power();
+  void schedule_power(std::uint32_t device);
+  void step_power(std::uint32_t device);
+  [[nodiscard]] PowerState* power_of(std::uint32_t kernel);
+  [[nodiscard]] double stretch_of(std::uint32_t kernel);
+
   // flows.cpp
   FlowId start_flow(FlowKind kind, std::uint32_t index, const FlowSpec& spec);
   Bytes cancel_flow(FlowId id);
@@ -316,8 +345,8 @@ class Run {
 
   std::vector<Pool> pools_;
   std::vector<std::uint32_t> dirty_pools_;
-  std::vector<std::vector<std::uint32_t>> device_pools_;  // by device x kind
-  std::vector<std::uint32_t> token_begin_;                // by op into token_uses_; empty without tokens
+  PoolTable pool_table_;
+  std::vector<std::uint32_t> token_begin_;  // by op into token_uses_; empty without tokens
   std::vector<TokenUse> token_uses_;
   std::vector<std::int64_t> tokens_;
   std::vector<Line> token_lines_;
@@ -337,6 +366,9 @@ class Run {
   std::vector<std::uint32_t> free_stores_;
   std::vector<TankState> tanks_;  // the last one is for stores without a tank
   std::vector<std::uint32_t> active_tanks_;
+
+  std::vector<PowerState> power_;  // by device; empty without caps
+  std::vector<std::uint32_t> dirty_power_;
 
   std::vector<std::uint32_t> flow_owner_;  // index << 2 | FlowKind
   std::vector<std::uint32_t> free_flows_;

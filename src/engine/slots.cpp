@@ -22,14 +22,8 @@ void Line::pop() {
 
 void Run::make_pools() {
   pools_.resize(resources_.pools.size());
-  device_pools_.resize(std::size_t{graph_.devices()} * kPoolKinds);
-  for (std::uint32_t p = 0; p < pools_.size(); ++p) {
-    const SlotPool& pool = resources_.pools[p];
-    auto& same = device_pools_[pool.device.index() * kPoolKinds + static_cast<std::size_t>(pool.kind)];
-    pools_[p].count = pools_[p].free = pool.count;
-    pools_[p].ordinal = static_cast<std::uint32_t>(same.size());
-    same.push_back(p);
-  }
+  for (std::uint32_t p = 0; p < pools_.size(); ++p) pools_[p].count = pools_[p].free = resources_.pools[p].count;
+  pool_table_ = PoolTable(resources_.pools, graph_.devices());
 }
 
 void Run::make_tokens() {
@@ -71,11 +65,10 @@ void Run::give_tokens(std::uint32_t i) {
   }
 }
 
-// The pool that holds `need` for this member: the one of the same kind (and place among its kind) on its device.
+// The pool that holds `need` for this member.
 std::uint32_t Run::pool_of(const SlotNeed& need, std::uint32_t member) const {
   if (member == op(plan_.member_op[member]).lanes.begin) return need.pool.v;
-  const auto kind = static_cast<std::size_t>(resources_.pools[need.pool.index()].kind);
-  return device_pools_[lane(member).device.index() * kPoolKinds + kind][pools_[need.pool.index()].ordinal];
+  return pool_table_.like(need.pool, lane(member).device).v;
 }
 
 std::span<const SlotNeed> Run::slots_of(std::uint32_t i) const {

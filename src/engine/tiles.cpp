@@ -132,6 +132,7 @@ std::uint32_t Run::new_cohort(std::uint32_t kernel) {
 
 void Run::drop_cohort(std::uint32_t c) {
   Cohort& gone = cohorts_[c];
+  set_state(gone, CohortState::parked);
   ++gone.generation;
   if (gone.flow.valid()) cancel_flow(gone.flow);
   gone.flow = FlowId();
@@ -220,30 +221,49 @@ void Run::hand_out(std::uint32_t index) {
   }
 }
 
+void Run::set_state(Cohort& c, CohortState state) {
+  if (!power_.empty() && (c.state == CohortState::running) != (state == CohortState::running)) {
+    load_power(c, state == CohortState::running ? 1.0 : -1.0);
+  }
+  c.state = state;
+}
+
+// What a tile is worth as a flow: its traffic, or its time where a power cap may stretch it; 0 = runs by the clock.
+double Run::tile_work(const Cohort& c) const {
+  const Kernel& k = kernels_[c.kernel];
+  const TileDemand& d = tile_demand(k.op);
+  if (c.tile_time <= 0.0) return 0.0;
+  if (d.tile_traffic.si() > 0.0 && !demand(k.op).uses.empty()) return d.tile_traffic.si();
+  return power_.empty() ? 0.0 : c.tile_time;
+}
+
+double Run::cohort_cap(const Cohort& c) {
+  const double cap = c.count * tile_work(c) / c.tile_time;
+  return power_.empty() ? cap : cap / stretch_of(c.kernel);
+}
+
 // Starts the waves of a cohort; a tile takes `factor` tile times.
 void Run::start_wave(std::uint32_t index, double factor) {
   Cohort& c = cohorts_[index];
-  const std::uint32_t i = kernels_[c.kernel].op;
-  const TileDemand& d = tile_demand(i);
-  c.state = CohortState::running;
+  set_state(c, CohortState::running);
   c.started = now_;
-  c.tile_time = d.tile_time.si() * factor;
-  const double tiles = static_cast<double>(c.count) * c.waves;
-  if (d.tile_traffic.si() > 0.0 && !demand(i).uses.empty() && c.tile_time > 0.0) {
-    run_tiles(index, tiles * d.tile_traffic.si());
+  c.tile_time = tile_demand(kernels_[c.kernel].op).tile_time.si() * factor;
+  const double work = tile_work(c);
+  if (work > 0.0) {
+    run_tiles(index, static_cast<double>(c.count) * c.waves * work);
   } else {
     push(now_ + c.waves * c.tile_time, EventKind::cohort, index, c.generation);
   }
 }
 
-// Starts the flow of a cohort with this much traffic left.
-void Run::run_tiles(std::uint32_t index, double traffic) {
-  Cohort& c = cohorts_[index];
+// Starts the flow of a cohort with this much work left.
+void Run::run_tiles(std::uint32_t index, double work) {
+  const Cohort& c = cohorts_[index];
   const std::uint32_t i = kernels_[c.kernel].op;
   const TileDemand& d = tile_demand(i);
-  const double cap = c.count * d.tile_traffic.si() / c.tile_time;
+  const auto uses = d.tile_traffic.si() > 0.0 ? uses_of(demand(i)) : std::span<const Use>();
   const double share = demand(i).share * c.count / d.workers;
-  const FlowId flow = start_flow(FlowKind::cohort, index, {uses_of(demand(i)), share, Bandwidth(cap), Bytes(traffic)});
+  const FlowId flow = start_flow(FlowKind::cohort, index, {uses, share, Bandwidth(cohort_cap(c)), Bytes(work)});
   cohorts_[index].flow = flow;
 }
 
@@ -251,8 +271,10 @@ void Run::run_tiles(std::uint32_t index, double traffic) {
 void Run::end_cohort(std::uint32_t index) {
   const std::uint32_t kernel = cohorts_[index].kernel;
   const std::uint32_t count = cohorts_[index].count;
+  const bool warming = cohorts_[index].state == CohortState::warming;
   ++cohorts_[index].generation;
-  if (cohorts_[index].state == CohortState::warming) {
+  set_state(cohorts_[index], CohortState::parked);
+  if (warming) {
     kernels_[kernel].warming -= count;
     if (kernels_[kernel].persistent) {
       go_on_static(index);
@@ -317,7 +339,7 @@ void Run::split_waves(std::uint32_t kernel) {
 
 double Run::waves_left(const Cohort& c) {
   if (c.flow.valid()) {
-    const double wave = c.count * tile_demand(kernels_[c.kernel].op).tile_traffic.si();
+    const double wave = c.count * tile_work(c);
     return solver_->remaining(c.flow).si() / wave;
   }
   return c.tile_time > 0.0 ? c.waves - (now_ - c.started) / c.tile_time : 0.0;
@@ -345,7 +367,7 @@ void Run::split_cohort(std::uint32_t index, double left) {
   if (given_up == 0) return;  // in its last wave: the flow or event that runs is right
   ++cohorts_[index].generation;
   if (c.flow.valid()) {
-    const double wave = c.count * tile_demand(k.op).tile_traffic.si();
+    const double wave = c.count * tile_work(c);
     cancel_flow(c.flow);
     run_tiles(index, (left - later) * wave);
   } else {

@@ -46,8 +46,7 @@ void Run::place_static(std::uint32_t index, std::vector<std::uint32_t>& more) {
   cohorts_[index].part = c.part;
   cohorts_[index].part_end = c.part_end;
   if (c.part < graph_.parts().size() && plan_.part_pending[c.part] != 0) {
-    cohorts_[index].state = CohortState::parked;
-    return;
+    return;  // parked
   }
   run_static(index);
 }
