@@ -164,9 +164,10 @@ class GpuProgram {
   // Everything once without the gate, so that modules, connections and workspaces exist.
   virtual void warm() = 0;
   // One run: all streams released together; time on GPU 0 from release to all streams joined.
-  virtual Seconds run() = 0;
+  // Before it, caches are flushed and the GPUs stay idle for `idle`.
+  virtual Seconds run(Seconds idle) = 0;
   // One further run with timing events around every op.
-  virtual GpuSpans spans() = 0;
+  virtual GpuSpans spans(Seconds idle) = 0;
   // Relative error norm of the outputs of the last run against float64, on every element where the problem is small,
   // else on a sample. NaN counts as infinite.
   virtual double error() = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cuda/collective_pieces.hpp"
 #include "overlap/error.hpp"
 
 namespace overlap::cuda {
@@ -76,11 +77,17 @@ class Chooser {
   }
 
   Execution collective(const Op& op, const Collective& c) {
-    const bool library = !shared_ && op.lanes.size() > 1;
-    if (!library) {
+    if (shared_) {
       note("collectives run as copies: several devices of the graph share a GPU");
       return Execution::copy_collective;
     }
+    if (op.lanes.size() < 2) return Execution::copy_collective;
+    const CollectivePieces pieces = collective_pieces(graph_, op, false);
+    if (!pieces.native() && !pieces.point_to_point()) {
+      note("collectives over rectangles with gaps run as copies");
+      return Execution::copy_collective;
+    }
+    if (!pieces.native()) note("collectives over several runs of memory run as the library's sends and receives");
     if (c.algorithm == CollectiveAlgorithm::nvls)
       note("in-switch collectives run as the library's ring: multicast is off");
     return Execution::library_collective;

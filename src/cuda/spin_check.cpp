@@ -25,11 +25,12 @@ std::vector<bool> backwards(const LaunchEdges& edges, std::vector<OpId> from, bo
   return seen;
 }
 
-// SMs that must be free at once for the op to make progress on this GPU.
-std::uint32_t sms_needed(const Op& op, Execution how, std::uint32_t devices_here, const PlanOptions& options) {
+// SMs that must be free at once for the op to make progress on this GPU. A copy within one GPU is a kernel.
+std::uint32_t sms_needed(const Op& op, Execution how, bool copies_here, std::uint32_t devices_here,
+                         const PlanOptions& options) {
   switch (how) {
     case Execution::copy_engine:
-      return 0;
+      return copies_here ? 1 : 0;
     case Execution::library_collective: {
       const auto& c = std::get<Collective>(op.work);
       return c.channels > 0 ? c.channels : options.channels;
@@ -37,7 +38,7 @@ std::uint32_t sms_needed(const Op& op, Execution how, std::uint32_t devices_here
     case Execution::copy_collective: {
       const auto kind = std::get<Collective>(op.work).kind;
       const bool adds = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
-      return adds || devices_here > 1 ? 1 : 0;  // a copy within one GPU is a kernel
+      return adds || devices_here > 1 ? 1 : 0;
     }
     default:
       return 1;
@@ -65,6 +66,15 @@ class SpinCheck {
     return fmt::format("'{}' (op {})", graph_.text(graph_.op(op).label), op.v);
   }
   [[nodiscard]] std::uint32_t gpu_of(OpId op) const { return map_.gpu_of[graph_.device_of(graph_.op(op)).index()]; }
+
+  [[nodiscard]] bool touches_only(const Op& op, std::uint32_t gpu) const {
+    for (const Range r : {op.reads, op.writes}) {
+      for (const Slice& s : graph_.slices(r)) {
+        if (map_.gpu_of[graph_.buffer(s.buffer).device.index()] != gpu) return false;
+      }
+    }
+    return true;
+  }
 
   void collect_waiters() {
     for (std::size_t i = 0; i < how_.size(); ++i) {
@@ -108,7 +118,8 @@ class SpinCheck {
       for (const LaneId lane : graph_.lane_refs(op.lanes)) {
         here = here || map_.gpu_of[graph_.lane(lane).device.index()] == gpu;
       }
-      const std::uint32_t need = here ? sms_needed(op, how_[i], map_.devices_on(gpu), options_) : 0;
+      const std::uint32_t need =
+          here ? sms_needed(op, how_[i], touches_only(op, gpu), map_.devices_on(gpu), options_) : 0;
       if (need > 0 && held + need > options_.sms) refuse(waiter, OpId(i), gpu, held, need);
     }
   }
@@ -134,7 +145,10 @@ class SpinCheck {
 
 std::uint32_t fused_sms(const OpGraph& graph, OpId op, const DeviceMap& map, const PlanOptions& options) {
   const std::uint32_t gpu = map.gpu_of[graph.device_of(graph.op(op)).index()];
-  const std::uint32_t share = std::max(1U, options.sms / map.devices_on(gpu));
+  const std::uint32_t devices = map.devices_on(gpu);
+  // Devices that share a GPU copy to each other with kernels: some SMs stay free for those.
+  const std::uint32_t spare = devices > 1 ? std::min(4U, options.sms / 2) : 0;
+  const std::uint32_t share = std::max(1U, (options.sms - spare) / devices);
   const std::uint32_t bound = std::get<Gemm>(graph.op(op).work).max_sms;
   return bound > 0 ? std::min(bound, share) : share;
 }

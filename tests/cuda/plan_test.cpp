@@ -106,7 +106,7 @@ TEST_CASE("devices that share a GPU: collectives by copies, said in the notes, a
   options.sms = 132;
   const LaunchPlan plan = plan_launch(p.g.graph(), kOne, options);
   CHECK(step_of(plan, gather).how == Execution::copy_collective);
-  CHECK(step_of(plan, fused).sms == 66);
+  CHECK(step_of(plan, fused).sms == 64);
   REQUIRE(plan.notes.size() == 1);
   CHECK_THAT(plan.notes[0], Catch::Matchers::Contains("share a GPU"));
 

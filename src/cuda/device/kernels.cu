@@ -1,0 +1,185 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "cuda/device/input_value.hpp"
+#include "cuda/device/kernels.hpp"
+
+namespace overlap::gpu {
+namespace {
+
+constexpr int kThreads = 512;
+
+__device__ std::uint64_t clock_ns() {
+  std::uint64_t t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
+__global__ void gate(const volatile std::uint32_t* flag, std::uint32_t value, std::uint64_t* stamp) {
+  constexpr std::uint64_t kTimeout = 2000000000ULL;
+  const std::uint64_t start = clock_ns();
+  bool open = false;
+  while (!open && clock_ns() - start < kTimeout) open = static_cast<std::int32_t>(*flag - value) >= 0;
+  *stamp = open ? clock_ns() : 0;
+}
+
+template <class Word>
+__device__ void copy_words(const DevicePiece& p) {
+  const std::uint64_t words = p.bytes / sizeof(Word);
+  const std::uint64_t total = words * p.rows;
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  constexpr int kUnroll = 4;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < total; i += step * kUnroll) {
+    Word held[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const std::uint64_t j = i + u * step;
+      if (j < total) held[u] = reinterpret_cast<const Word*>(p.src + (j / words) * p.src_pitch)[j % words];
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const std::uint64_t j = i + u * step;
+      if (j < total) reinterpret_cast<Word*>(p.dst + (j / words) * p.dst_pitch)[j % words] = held[u];
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) copy(const DevicePiece* pieces, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const DevicePiece p = pieces[i];
+    const auto all = reinterpret_cast<std::uintptr_t>(p.src) | reinterpret_cast<std::uintptr_t>(p.dst) | p.src_pitch |
+                     p.dst_pitch | p.bytes;
+    if (all % 16 == 0) {
+      copy_words<uint4>(p);
+    } else if (all % 4 == 0) {
+      copy_words<std::uint32_t>(p);
+    } else {
+      copy_words<std::uint8_t>(p);
+    }
+  }
+}
+
+__device__ float to_float(float v) {
+  return v;
+}
+__device__ float to_float(__nv_bfloat16 v) {
+  return __bfloat162float(v);
+}
+__device__ float to_float(__half v) {
+  return __half2float(v);
+}
+__device__ void from_float(float v, float& out) {
+  out = v;
+}
+__device__ void from_float(float v, __nv_bfloat16& out) {
+  out = __float2bfloat16_rn(v);
+}
+__device__ void from_float(float v, __half& out) {
+  out = __float2half_rn(v);
+}
+
+template <class T, int kWidth>
+struct alignas(sizeof(T) * kWidth) Pack {
+  T v[kWidth];
+};
+
+// kWidth elements a thread and step; the caller guarantees that rows and pitches divide.
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kThreads) sum(DeviceSum s) {
+  using P = Pack<T, kWidth>;
+  const std::uint64_t packs = s.cols / kWidth;
+  const std::uint64_t total = packs * s.rows;
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < total; i += step) {
+    const std::uint64_t row = i / packs;
+    const std::uint64_t col = (i % packs) * kWidth;
+    float acc[kWidth] = {};
+    for (std::uint32_t t = 0; t < s.terms; ++t) {
+      const P p = *reinterpret_cast<const P*>(static_cast<const T*>(s.src[t]) + row * s.src_pitch[t] + col);
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) acc[j] += to_float(p.v[j]);
+    }
+    P out;
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) from_float(acc[j], out.v[j]);
+    *reinterpret_cast<P*>(static_cast<T*>(s.dst) + row * s.dst_pitch + col) = out;
+  }
+}
+
+template <class T>
+void launch_sum_of(const DeviceSum& s, std::uint32_t ctas, gpuStream_t stream) {
+  constexpr int kWidth = 16 / sizeof(T);
+  std::uint64_t all = s.dst_pitch | s.cols;
+  std::uintptr_t pointers = reinterpret_cast<std::uintptr_t>(s.dst);
+  for (std::uint32_t t = 0; t < s.terms; ++t) {
+    all |= s.src_pitch[t];
+    pointers |= reinterpret_cast<std::uintptr_t>(s.src[t]);
+  }
+  if (all % kWidth == 0 && pointers % 16 == 0) {
+    sum<T, kWidth><<<ctas, kThreads, 0, stream>>>(s);
+  } else {
+    sum<T, 1><<<ctas, kThreads, 0, stream>>>(s);
+  }
+}
+
+__global__ void delay(std::uint64_t nanoseconds) {
+  const std::uint64_t start = clock_ns();
+  while (clock_ns() - start < nanoseconds) {
+  }
+}
+
+template <class T>
+__global__ void fill(T* dst, std::uint64_t pitch, std::uint32_t rows, std::uint32_t cols, std::uint64_t key,
+                     std::uint32_t global_row, std::uint32_t global_col) {
+  const std::uint64_t total = std::uint64_t{rows} * cols;
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < total; i += step) {
+    const auto row = static_cast<std::uint32_t>(i / cols);
+    const auto col = static_cast<std::uint32_t>(i % cols);
+    from_float(input_value(key, global_row + row, global_col + col), dst[row * pitch + col]);
+  }
+}
+
+}  // namespace
+
+void launch_gate(const std::uint32_t* flag, std::uint32_t value, std::uint64_t* stamp, gpuStream_t stream) {
+  gate<<<1, 1, 0, stream>>>(flag, value, stamp);
+  check(gpuGetLastError(), "release gate");
+}
+
+void launch_copy(const DevicePiece* pieces, std::uint32_t count, std::uint32_t ctas, gpuStream_t stream) {
+  copy<<<ctas, kThreads, 0, stream>>>(pieces, count);
+  check(gpuGetLastError(), "copy kernel");
+}
+
+void launch_sum(const DeviceSum& s, std::uint32_t ctas, gpuStream_t stream) {
+  if (s.type == Element::f32) {
+    launch_sum_of<float>(s, ctas, stream);
+  } else if (s.type == Element::f16) {
+    launch_sum_of<__half>(s, ctas, stream);
+  } else {
+    launch_sum_of<__nv_bfloat16>(s, ctas, stream);
+  }
+  check(gpuGetLastError(), "sum kernel");
+}
+
+void launch_delay(std::uint64_t nanoseconds, gpuStream_t stream) {
+  delay<<<1, 1, 0, stream>>>(nanoseconds);
+  check(gpuGetLastError(), "delay kernel");
+}
+
+void launch_fill(void* dst, std::uint64_t pitch, std::uint32_t rows, std::uint32_t cols, Element type,
+                 std::uint64_t stream_key, std::uint32_t global_row, std::uint32_t global_col, gpuStream_t stream) {
+  constexpr int kBlocks = 1024;
+  if (type == Element::f32) {
+    fill<<<kBlocks, 256, 0, stream>>>(static_cast<float*>(dst), pitch, rows, cols, stream_key, global_row, global_col);
+  } else if (type == Element::f16) {
+    fill<<<kBlocks, 256, 0, stream>>>(static_cast<__half*>(dst), pitch, rows, cols, stream_key, global_row, global_col);
+  } else {
+    fill<<<kBlocks, 256, 0, stream>>>(static_cast<__nv_bfloat16*>(dst), pitch, rows, cols, stream_key, global_row,
+                                      global_col);
+  }
+  check(gpuGetLastError(), "fill kernel");
+}
+
+}  // namespace overlap::gpu
