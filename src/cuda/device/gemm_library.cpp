@@ -22,6 +22,15 @@ cudaDataType_t data_type(DType t) {
   }
 }
 
+void batch_layout(cublasLtMatrixLayout_t layout, std::uint32_t count, std::int64_t step) {
+  if (count < 2) return;
+  const auto batch = static_cast<std::int32_t>(count);
+  const auto& set = cublaslt().layout_set;
+  check(set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), "cublasLtMatrixLayoutSetAttribute");
+  check(set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step),
+        "cublasLtMatrixLayoutSetAttribute");
+}
+
 template <class T>
 T config(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoConfigAttributes_t attribute) {
   T value{};
@@ -49,6 +58,9 @@ LibraryGemm::LibraryGemm(cublasLtHandle_t handle, const Problem& problem, Worksp
         "cublasLtMatrixLayoutCreate");
   check(lt.layout_create(&result_, out, problem.n, problem.m, static_cast<std::int64_t>(problem.ldc)),
         "cublasLtMatrixLayoutCreate");
+  batch_layout(first_, problem.batch, problem.step_b);
+  batch_layout(second_, problem.batch, problem.step_a);
+  batch_layout(result_, problem.batch, problem.step_c);
   cublasLtMatmulPreference_t preference = nullptr;
   check(lt.preference_create(&preference), "cublasLtMatmulPreferenceCreate");
   check(
@@ -100,16 +112,16 @@ void LibraryGemm::launch(gpuStream_t stream) const {
 }
 
 std::string LibraryGemm::algorithm() const {
-  return fmt::format("algo {} tile {} stages {} cluster {} split-k {} reduction {} swizzle {} custom {} inner {}",
-                     config<std::int32_t>(algo_, CUBLASLT_ALGO_CONFIG_ID),
-                     config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_TILE_ID),
-                     config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_STAGES_ID),
-                     config<std::uint16_t>(algo_, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID),
-                     config<std::int32_t>(algo_, CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
-                     config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME),
-                     config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING),
-                     config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION),
-                     config<std::uint16_t>(algo_, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID));
+  return fmt::format(
+      "algo {} tile {} stages {} cluster {} split-k {} reduction {} swizzle {} custom {} inner {} batch {}",
+      config<std::int32_t>(algo_, CUBLASLT_ALGO_CONFIG_ID), config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_TILE_ID),
+      config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_STAGES_ID),
+      config<std::uint16_t>(algo_, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID),
+      config<std::int32_t>(algo_, CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
+      config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME),
+      config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING),
+      config<std::uint32_t>(algo_, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION),
+      config<std::uint16_t>(algo_, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID), problem_.batch);
 }
 
 }  // namespace overlap::gpu

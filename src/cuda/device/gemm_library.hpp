@@ -28,6 +28,9 @@ class LibraryGemm {
     DType output = DType::bf16;
     bool accumulate = false;
     std::uint32_t sms = 0;  // 0 = all
+    // Equal products at equal distances (elements) in one call.
+    std::uint32_t batch = 1;
+    std::int64_t step_a = 0, step_b = 0, step_c = 0;
   };
   LibraryGemm(cublasLtHandle_t handle, const Problem& problem, Workspace workspace);
   ~LibraryGemm();

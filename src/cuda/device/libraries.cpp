@@ -46,6 +46,7 @@ CublasLt load_cublaslt() {
   lib.load(t.desc_destroy, "cublasLtMatmulDescDestroy");
   lib.load(t.desc_set, "cublasLtMatmulDescSetAttribute");
   lib.load(t.layout_create, "cublasLtMatrixLayoutCreate");
+  lib.load(t.layout_set, "cublasLtMatrixLayoutSetAttribute");
   lib.load(t.layout_destroy, "cublasLtMatrixLayoutDestroy");
   lib.load(t.preference_create, "cublasLtMatmulPreferenceCreate");
   lib.load(t.preference_destroy, "cublasLtMatmulPreferenceDestroy");

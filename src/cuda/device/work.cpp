@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "cuda/collective_pieces.hpp"
 #include "cuda/device/program.hpp"
@@ -13,7 +14,7 @@ namespace {
 constexpr std::uint32_t kCopyCtas = 32;  // of a copy kernel that names no number
 constexpr std::uint32_t kElementCtasPerSm = 4;
 
-LibraryGemm library_gemm(Machine& m, LaneId lane, const cuda::Product& p, DType operand, std::uint32_t sms) {
+LibraryGemm::Problem problem_of(const Machine& m, const cuda::Product& p, DType operand, std::uint32_t sms) {
   LibraryGemm::Problem x;
   x.a = m.address(p.a);
   x.b = m.address(p.b);
@@ -28,7 +29,48 @@ LibraryGemm library_gemm(Machine& m, LaneId lane, const cuda::Product& p, DType 
   x.output = m.graph.buffer(p.c.buffer).dtype;
   x.accumulate = p.accumulate;
   x.sms = sms > 0 ? sms : m.session.options().gemm_sms;
-  return {m.session.blas(m.gpu(lane)), x, m.session.workspace(m.gpu(lane), m.ordinal(lane))};
+  return x;
+}
+
+std::int64_t distance(const void* from, const void* to, DType type) {
+  return (static_cast<const char*>(to) - static_cast<const char*>(from)) /
+         static_cast<std::int64_t>(size_of(type).si());
+}
+
+// Joins `x` to the batch before it: the same product further along A, B and C, at the batch's own steps.
+bool joins(LibraryGemm::Problem& batch, const LibraryGemm::Problem& x) {
+  const auto shape = [](const LibraryGemm::Problem& p) {
+    return std::tie(p.lda, p.ldb, p.ldc, p.m, p.n, p.k, p.accumulate);
+  };
+  if (shape(batch) != shape(x) || x.c == batch.c) return false;
+  const std::int64_t a = distance(batch.a, x.a, batch.operand);
+  const std::int64_t b = distance(batch.b, x.b, batch.operand);
+  const std::int64_t c = distance(batch.c, x.c, batch.output);
+  const std::int64_t n = batch.batch;
+  if (n == 1) {
+    batch.step_a = a;
+    batch.step_b = b;
+    batch.step_c = c;
+  } else if (a != n * batch.step_a || b != n * batch.step_b || c != n * batch.step_c) {
+    return false;
+  }
+  ++batch.batch;
+  return true;
+}
+
+// The products of a part in as few calls as the library allows. Rows that lie in several buffers are one batched call
+// where they are equal and equally spaced, as the pieces of two equal shards always are.
+std::vector<LibraryGemm> library_gemms(Machine& m, LaneId lane, const Part& part, const Gemm& gemm, std::uint32_t sms) {
+  std::vector<LibraryGemm::Problem> problems;
+  for (const cuda::Product& p : cuda::products(m.graph, part, gemm.accumulate)) {
+    const LibraryGemm::Problem x = problem_of(m, p, gemm.dtype, sms);
+    if (problems.empty() || !joins(problems.back(), x)) problems.push_back(x);
+  }
+  std::vector<LibraryGemm> calls;
+  for (const LibraryGemm::Problem& x : problems) {
+    calls.emplace_back(m.session.blas(m.gpu(lane)), x, m.session.workspace(m.gpu(lane), m.ordinal(lane)));
+  }
+  return calls;
 }
 
 // All parts of a Gemm as library calls; each part waits and completes on its own.
@@ -44,11 +86,8 @@ Work gemm_work(Machine& m, const PlannedOp& op) {
   Work work;
   work.launches = 0;
   for (std::uint32_t part = gemm.parts.begin; part < gemm.parts.end; ++part) {
-    Chunk chunk{part, {}};
-    for (const cuda::Product& p : cuda::products(m.graph, m.graph.parts()[part], gemm.accumulate)) {
-      chunk.calls.push_back(library_gemm(m, lane, p, gemm.dtype, op.sms));
-      ++work.launches;
-    }
+    Chunk chunk{part, library_gemms(m, lane, m.graph.parts()[part], gemm, op.sms)};
+    work.launches += static_cast<std::uint32_t>(chunk.calls.size());
     if (work.choice.empty() && !chunk.calls.empty()) work.choice = "cublasLt " + chunk.calls.front().algorithm();
     chunks->push_back(std::move(chunk));
   }
