@@ -11,5 +11,6 @@ Action merge_command(Options& o);
 Action report_command(Options& o);
 Action topo_command(Options& o);
 Action list_command(Options& o);
+Action measure_command(Options& o);
 
 }  // namespace overlap::cli

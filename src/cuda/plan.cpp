@@ -1,6 +1,7 @@
 // plan_launch: streams, allocations, launch order; the signals are made in signals.cpp.
 #include <fmt/format.h>
 
+#include "cuda/buffer_order.hpp"
 #include "cuda/execution.hpp"
 #include "cuda/launch_order.hpp"
 #include "cuda/signals.hpp"
@@ -41,10 +42,12 @@ std::vector<PlannedStream> plan_streams(const OpGraph& graph, const DeviceMap& m
 
 void plan_buffers(const OpGraph& graph, LaunchPlan& plan) {
   plan.arenas.assign(plan.map.gpus(), 0);
-  for (const Buffer& b : graph.buffers()) {
+  plan.buffers.resize(graph.buffers().size());
+  for (const BufferId id : cuda::buffer_order(graph)) {
+    const Buffer& b = graph.buffer(id);
     const std::uint32_t gpu = plan.map.gpu_of[b.device.index()];
     const auto bytes = static_cast<std::uint64_t>(size_of(b.dtype).si()) * b.rows * b.cols;
-    plan.buffers.push_back({gpu, plan.arenas[gpu], bytes});
+    plan.buffers[id.index()] = {gpu, plan.arenas[gpu], bytes};
     plan.arenas[gpu] += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 }

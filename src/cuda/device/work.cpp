@@ -46,6 +46,7 @@ bool joins(LibraryGemm::Problem& batch, const LibraryGemm::Problem& x) {
   const std::int64_t a = distance(batch.a, x.a, batch.operand);
   const std::int64_t b = distance(batch.b, x.b, batch.operand);
   const std::int64_t c = distance(batch.c, x.c, batch.output);
+  if (a < 0 || b < 0 || c < 0) return false;  // the library's tensor maps know no steps backwards
   const std::int64_t n = batch.batch;
   if (n == 1) {
     batch.step_a = a;

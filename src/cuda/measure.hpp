@@ -1,0 +1,49 @@
+// Runs jobs on the GPUs and writes a JSON line each: interleaved, shuffled rounds with idle gaps.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cuda/suite.hpp"
+
+namespace overlap::cuda {
+
+struct MeasureOptions {
+  std::string out;  // JSON Lines; written line by line, so what was measured stays
+  std::uint32_t gpus = 2;
+  std::uint32_t reps = 0;  // 0 = each job's own
+  double idle_ms = -1;     // below 0 = each job's own
+  bool sustained = false;  // no idle gaps: the clock is that of a GPU under load
+  bool fused_kernel = true;
+  bool resume = false;  // leave out what `out` holds already
+  double limit_s = 0;   // stops behind the group that exceeds it; 0 = no limit
+  std::uint64_t seed = 1;
+  double max_error = 1e-2;  // relative error norm of the outputs beyond which a job counts as failed
+};
+
+struct MeasureResult {
+  std::uint32_t measured = 0;
+  std::uint32_t failed = 0;   // wrong results or refusals, said on stderr and in the file
+  std::uint32_t skipped = 0;  // there already, or beyond the limit
+};
+
+// `say` gets a line of progress a group. Throws InputError when the GPUs cannot be used; what was measured is in the
+// file by then.
+MeasureResult measure(const std::vector<Job>& jobs, const MeasureOptions& options, const std::string& machine,
+                      const std::function<void(const std::string&)>& say);
+
+// One record: the job's keys and what was seen. Times in microseconds.
+struct Seen {
+  std::vector<double> raw_us;
+  std::vector<std::uint32_t> sm_mhz;  // of GPU 0 beside each run
+  std::vector<std::uint32_t> watts;
+  double error = 0;
+  bool checked = false;
+};
+std::string statistics(const std::vector<double>& raw_us);  // "reps": ..., "median_us": ..., ...
+std::string spans_text(const OpGraph& graph, const LaunchPlan& plan, const Timeline& t);
+
+}  // namespace overlap::cuda
