@@ -13,14 +13,14 @@ using namespace overlap;
 using namespace overlap::cuda;
 
 namespace {
-struct Machine {
+struct Host {
   Topology topology = load_topology("h200x2-nv18");
   std::vector<Device> devices{2, load_device("h200")};
 };
 }  // namespace
 
 TEST_CASE("the suite names every record once and covers every section") {
-  const Machine m;
+  const Host m;
   std::set<std::string> keys;
   std::set<std::string> sections;
   for (const Job& j : suite(m.topology, m.devices, {})) {
@@ -34,7 +34,7 @@ TEST_CASE("the suite names every record once and covers every section") {
 }
 
 TEST_CASE("the suite's graphs are valid and have a launch plan on two GPUs") {
-  const Machine m;
+  const Host m;
   std::uint32_t planned = 0;
   for (const Job& j : suite(m.topology, m.devices, {"primitives", "contention", "gemm_rs", "ag_gemm"})) {
     const bool layer = j.section == "ag_gemm" || j.section == "gemm_rs";
@@ -72,7 +72,7 @@ TEST_CASE("measured schedules keep their published short names") {
 }
 
 TEST_CASE("a layer's job states the GEMM of one GPU") {
-  const Machine m;
+  const Host m;
   const Workload w = layer(Pattern::gemm_rs, {4096, 1024, 512}, 2);
   CHECK(local_gemm(w, 0).k == 512);
   CHECK(w.in == 1024);
