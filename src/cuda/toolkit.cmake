@@ -30,3 +30,5 @@ enable_language(CUDA)
 set(CMAKE_CUDA_STANDARD 17)  # CMake 3.25 knows no later one for nvcc
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(OVERLAPSIM_HAVE_CUDA ON)
+# That one file alone is compiled differently, so that all other objects are the same with and without the backend.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cuda/no_backend.cpp PROPERTIES COMPILE_DEFINITIONS OVERLAPSIM_HAVE_CUDA)

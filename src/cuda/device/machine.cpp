@@ -74,13 +74,26 @@ void Machine::wait(LaneId lane, const std::vector<Signal>& signals) const {
   }
 }
 
+// A stream writes flags of its own GPU; those of another it copies there, which takes no SM either.
+void Machine::raise(LaneId lane, std::uint32_t to, std::uint32_t flag) const {
+  std::uint32_t* at = flags(to) + flag;
+  if (to == gpu(lane)) {
+    const auto address = reinterpret_cast<CUdeviceptr>(at);
+    check(driver().write_value(stream(lane), address, epoch, CU_STREAM_WRITE_VALUE_DEFAULT), "cuStreamWriteValue32");
+    return;
+  }
+  const std::uint32_t* number = session.numbers(gpu(lane)) + epoch;
+  check(gpuMemcpyPeerAsync(at, static_cast<int>(to), number, static_cast<int>(gpu(lane)), sizeof(std::uint32_t),
+                           stream(lane)),
+        "cudaMemcpyPeerAsync");
+}
+
 void Machine::complete(LaneId lane, const Completion& done) const {
   if (done.event != kNoSignal) check(gpuEventRecord(events_[done.event], stream(lane)), "cudaEventRecord");
   if (done.flag == kNoSignal) return;
   for (std::uint32_t g = 0; g < session.gpus(); ++g) {
     if ((done.flag_gpus >> g & 1U) == 0) continue;
-    const auto at = reinterpret_cast<CUdeviceptr>(flags(g) + done.flag);
-    check(driver().write_value(stream(lane), at, epoch, CU_STREAM_WRITE_VALUE_DEFAULT), "cuStreamWriteValue32");
+    raise(lane, g, done.flag);
   }
 }
 

@@ -47,7 +47,7 @@ Program::~Program() {
 }
 
 void Program::enqueue(bool timed) {
-  ++machine_.epoch;
+  if (++machine_.epoch >= Session::kNumbers) throw InputError("", "a loaded program runs at most 65535 times");
   for (std::size_t i = 0; i < work_.size(); ++i) {
     const PlannedOp& op = machine_.plan.order[i];
     const ForOp name(machine_.graph.text(machine_.graph.op(op.op).label));

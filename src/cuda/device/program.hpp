@@ -33,6 +33,7 @@ class Machine {
   void wait(LaneId lane, const std::vector<Signal>& signals) const;
   void complete(LaneId lane, const Completion& done) const;
   void use(LaneId lane) const { check(gpuSetDevice(static_cast<int>(gpu(lane))), "cudaSetDevice"); }
+  void raise(LaneId lane, std::uint32_t to, std::uint32_t flag) const;
   // An event without timing on the lane's GPU, owned here.
   gpuEvent_t event(std::uint32_t gpu);
 

@@ -182,6 +182,17 @@ Workspace Session::workspace(std::uint32_t gpu, std::uint32_t ordinal) {
   return {it->second.get(), kWorkspace};
 }
 
+const std::uint32_t* Session::numbers(std::uint32_t gpu) {
+  const auto [it, fresh] = numbers_.try_emplace(gpu);
+  if (fresh) {
+    std::vector<std::uint32_t> host(kNumbers);
+    for (std::uint32_t i = 0; i < kNumbers; ++i) host[i] = i;
+    it->second = Memory(gpu, kNumbers * sizeof(std::uint32_t));
+    check(gpuMemcpy(it->second.get(), host.data(), kNumbers * sizeof(std::uint32_t), gpuMemcpyDefault), "cudaMemcpy");
+  }
+  return reinterpret_cast<const std::uint32_t*>(it->second.get());
+}
+
 cublasLtHandle_t Session::blas(std::uint32_t gpu) {
   return blas_[gpu];
 }

@@ -50,6 +50,9 @@ class Session : public GpuSession {
   cublasLtHandle_t blas(std::uint32_t gpu);
   // One communicator a member, in member order.
   const std::vector<ncclComm_t>& communicator(const std::vector<std::uint32_t>& gpus, std::uint32_t channels);
+  // 0, 1, 2, ... kNumbers - 1 in the memory of a GPU.
+  const std::uint32_t* numbers(std::uint32_t gpu);
+  static constexpr std::uint32_t kNumbers = 1U << 16U;
   // Writes more than the L2 of every GPU holds, and waits for it.
   void flush_caches();
   [[nodiscard]] const std::uint32_t* gate_flag() const { return gate_; }
@@ -69,6 +72,7 @@ class Session : public GpuSession {
   std::vector<cublasLtHandle_t> blas_;
   std::map<std::pair<std::vector<std::uint32_t>, std::uint32_t>, std::vector<ncclComm_t>> communicators_;
   std::vector<Memory> flush_;
+  std::map<std::uint32_t, Memory> numbers_;
   std::uint32_t* gate_ = nullptr;
   std::uint32_t gate_count_ = 0;
 };
