@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +13,10 @@
 
 namespace overlap {
 
-// Coefficients of the tile model of a GEMM (cost/tile_model), per device and library generation.
+// Kernels of a GEMM library as measured on this device; include/overlap/kernel_table.hpp.
+struct KernelTable;
+
+// Coefficients of the tile model of a GEMM (cost/tile.cpp), per device and library generation.
 struct GemmCoefficients {
   double mma_efficiency = 0.9;     // share of the peak MMA rate that a main loop reaches
   Seconds fixed{2.5e-6};           // launch to first tile and last tile to end
@@ -23,6 +27,9 @@ struct GemmCoefficients {
   Seconds power_time{60e-6};       // time constant of the short-run throttle
   Seconds split_k{2.5e-6};         // reduction of a split K
   double accumulate_share = 0.8;   // share of the C read (beta = 1) that is not hidden
+  // Where the library's kernels were measured: their own coefficients, and rows near which a prediction is corrected.
+  // Then the generic coefficients above serve only operand types that the table does not hold.
+  std::shared_ptr<const KernelTable> kernels;
 };
 
 // Time of a library collective, linear in bytes between knots (h200-findings: "table linear in bytes").

@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "cost/gemm_plan.hpp"
+#include "cost/kernel_model.hpp"
 #include "overlap/error.hpp"
 
 // Tile model of a library GEMM. A candidate is a tile shape and a split of K; the library's choice is the candidate of
@@ -22,15 +22,6 @@ constexpr std::array kTiles = {Tile{128, 256}, Tile{256, 128}, Tile{320, 128}, T
                                Tile{16, 64},   Tile{64, 16}};
 constexpr std::array kSplits = {1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0};
 constexpr double kReference = 128.0 * 256.0;  // tile to which the per-tile cost refers
-
-// (a^4 + b^4)^(1/4) without pow: the same bits on every machine.
-double soft_max(double a, double b) {
-  const double hi = std::max(a, b);
-  if (hi <= 0) return 0;
-  const double r = std::min(a, b) / hi;
-  const double r2 = r * r;
-  return hi * std::sqrt(std::sqrt(1.0 + r2 * r2));
-}
 
 // What all candidates of one query share, in plain SI numbers.
 struct Frame {
@@ -130,6 +121,12 @@ GemmPlan candidate(const GemmQuery& q, const Frame& f, Tile t, double splits) {
 
 GemmPlan plan_tile(const GemmQuery& q) {
   const Frame f = frame_of(q);
+  if (q.device->gemm.kernels && q.device->gemm.kernels->operand == q.operand && f.quantized) {
+    GemmPlan p = plan_from_table(q, *q.device->gemm.kernels);
+    p.traffic = Bytes(traffic_of(f, {double(p.tile_m), double(p.tile_n)}, f.sms / p.splits) +
+                      (f.reads_c ? f.m * f.n * f.out : 0.0));
+    return p;
+  }
   GemmPlan best;
   best.total = kForever;
   for (const Tile t : kTiles) {

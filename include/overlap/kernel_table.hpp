@@ -1,0 +1,76 @@
+// The kernels of a GEMM library on one device: per kernel a few coefficients of time and of the library's own estimate
+// (which decides which kernel it launches), and single measured GEMMs. Written by `calibrate`, read from a CSV file
+// beside the device file.
+//
+// Time of a kernel with tiles of `cols` x `rows` on W SMs, w = ceil(tiles splits / W) waves of s = ceil(k / 64 /
+// splits) steps:   fixed + soft_max(w (wave + step s + accumulate / (1 + s / accumulate_steps)), memory least_bytes /
+// HBM rate) with soft_max(a, b) = (a^4 + b^4)^(1/4); a split K adds reduction + reduction_share * 8 m n splits bytes /
+// HBM rate. The library launches the kernel for which the sum of the same terms with the `choice` coefficients is
+// least.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "overlap/dtype.hpp"
+#include "overlap/units.hpp"
+
+namespace overlap {
+
+struct KernelTimes {
+  Seconds fixed;
+  Seconds wave;         // of each wave
+  Seconds step;         // of each 64 of k in each wave
+  double memory = 0.0;  // times least bytes over the HBM data-sheet rate
+};
+
+struct KernelModel {
+  std::uint32_t cols = 0;  // of the output tile
+  std::uint32_t rows = 0;
+  KernelTimes time;
+  Seconds accumulate;             // more per wave with beta = 1, when the loop is short
+  double accumulate_steps = 1.0;  // steps after which half of it is hidden
+  KernelTimes choice;
+};
+
+struct MeasuredGemm {
+  std::uint32_t m = 0;
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  std::uint32_t sms = 0;  // SMs that the library was told to use; 0 = all
+  bool accumulate = false;
+  std::uint32_t kernel = 0;  // index into KernelTable::kernels
+  std::uint32_t splits = 1;
+  Seconds time;           // median of the kernel (and of its reduction)
+  double residual = 0.0;  // time / time of the coefficients - 1
+};
+
+struct KernelTable {
+  std::string path;
+  DType operand = DType::bf16;
+  std::uint32_t sms = 0;
+  Bandwidth hbm;  // data-sheet rate to which `memory` refers
+  std::vector<KernelModel> kernels;
+  Seconds reduction;
+  double reduction_share = 0.0;
+  Seconds choice_reduction;
+  double choice_reduction_share = 0.0;
+  double fewer_sms = 0.0;          // step time falls by this share of the SMs that are left out (clock and L2 feed)
+  std::vector<MeasuredGemm> rows;  // sorted by m, n, k, accumulate, sms
+  // Rows of each kernel with their place among others (logarithms of m, n, k, use of the last wave ...).
+  struct Placed {
+    std::uint32_t row = 0;
+    std::array<double, 6> place{};
+  };
+  std::vector<std::vector<Placed>> by_kernel;
+};
+
+// Lines "kernel,...", "reduction,...", "gemm,..." as `calibrate` writes them; '#' begins a comment. Throws InputError
+// with file and line.
+std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path);
+std::string to_csv(const KernelTable& table, const std::string& comment);
+
+}  // namespace overlap

@@ -1,0 +1,38 @@
+// Arithmetic of kernel tables: the time of one kernel, the library's choice, and the correction from measured rows.
+#pragma once
+
+#include "cost/gemm_plan.hpp"
+#include "overlap/kernel_table.hpp"
+
+namespace overlap::cost {
+
+struct KernelCase {
+  double m = 0, n = 0, k = 0;
+  double least_bytes = 0;
+  double sms = 0;
+  bool accumulate = false;
+};
+
+// (a^4 + b^4)^(1/4) by square roots: the same bits on every machine.
+double soft_max(double a, double b);
+
+// Seconds of kernel `k` with `tiles` work items (output tiles times splits).
+double kernel_time(const KernelTable& t, const KernelModel& k, const KernelCase& c, double tiles, double splits);
+
+// The kernel and the split that the library would launch.
+struct Choice {
+  std::uint32_t kernel = 0;
+  std::uint32_t splits = 1;
+};
+Choice library_choice(const KernelTable& t, const KernelCase& c);
+
+// Residuals of all rows, and their order for look-up by kernel.
+void index_rows(KernelTable& t);
+// The measured row of exactly this GEMM; null when there is none.
+const MeasuredGemm* exact_row(const KernelTable& t, const KernelCase& c);
+// Factor by which measured rows of the same kernel near this GEMM differ from the coefficients.
+double near_rows(const KernelTable& t, const KernelCase& c, Choice choice);
+
+GemmPlan plan_from_table(const GemmQuery& q, const KernelTable& t);
+
+}  // namespace overlap::cost

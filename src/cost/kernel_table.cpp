@@ -1,0 +1,151 @@
+// Reading and writing of kernel tables (CSV).
+#include "overlap/kernel_table.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <span>
+#include <sstream>
+#include <string_view>
+
+#include "cost/kernel_model.hpp"
+#include "overlap/error.hpp"
+
+namespace overlap {
+namespace {
+
+struct Line {
+  std::string where;
+  std::vector<std::string_view> fields;
+
+  [[nodiscard]] double number(std::size_t i, double low, double high) const {
+    double v = 0;
+    const std::string_view t = fields[i];
+    const auto r = std::from_chars(t.data(), t.data() + t.size(), v);
+    if (r.ec != std::errc() || r.ptr != t.data() + t.size() || !std::isfinite(v) || v < low || v > high) {
+      throw InputError(where,
+                       fmt::format("field {} is '{}', a number from {:g} to {:g} is needed", i + 1, t, low, high));
+    }
+    return v;
+  }
+  [[nodiscard]] Seconds us(std::size_t i) const { return Seconds(number(i, 0, 1e9) * 1e-6); }
+  [[nodiscard]] std::uint32_t count(std::size_t i, std::uint32_t low = 0) const {
+    const double v = number(i, low, 4e9);
+    if (v != std::floor(v)) throw InputError(where, fmt::format("field {} is no whole number", i + 1));
+    return static_cast<std::uint32_t>(v);
+  }
+  void expect(std::size_t n) const {
+    if (fields.size() != n) throw InputError(where, fmt::format("{} fields, {} are needed", fields.size(), n));
+  }
+};
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> out;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    out.push_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return out;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+KernelTimes times_at(const Line& l, std::size_t i) {
+  return {l.us(i), l.us(i + 1), l.us(i + 2), l.number(i + 3, 0, 1e3)};
+}
+
+void read_kernel(KernelTable& t, const Line& l) {
+  l.expect(13);
+  KernelModel k;
+  k.cols = l.count(1, 1);
+  k.rows = l.count(2, 1);
+  k.time = times_at(l, 3);
+  k.accumulate = l.us(7);
+  k.accumulate_steps = l.number(8, 1e-3, 1e9);
+  k.choice = times_at(l, 9);
+  t.kernels.push_back(k);
+}
+
+void read_gemm(KernelTable& t, const Line& l) {
+  l.expect(9);
+  MeasuredGemm g;
+  g.m = l.count(1, 1), g.n = l.count(2, 1), g.k = l.count(3, 1);
+  g.accumulate = l.count(4) != 0;
+  g.sms = l.count(5);
+  g.kernel = l.count(6);
+  if (g.kernel >= t.kernels.size()) throw InputError(l.where, "the row names a kernel that no line before it defines");
+  g.splits = l.count(7, 1);
+  g.time = l.us(8);
+  if (g.time.si() <= 0) throw InputError(l.where, "a time must be positive");
+  t.rows.push_back(g);
+}
+
+void read_line(KernelTable& t, const Line& l) {
+  const std::string_view kind = l.fields[0];
+  if (kind == "kernel") {
+    read_kernel(t, l);
+  } else if (kind == "gemm") {
+    read_gemm(t, l);
+  } else if (kind == "machine") {
+    l.expect(4);
+    t.sms = l.count(1, 1);
+    t.hbm = Bandwidth(l.number(2, 1, 1e9) * 1e9);
+    t.fewer_sms = l.number(3, 0, 1);
+  } else if (kind == "reduction") {
+    l.expect(5);
+    t.reduction = l.us(1), t.reduction_share = l.number(2, 0, 1e3);
+    t.choice_reduction = l.us(3), t.choice_reduction_share = l.number(4, 0, 1e3);
+  } else {
+    throw InputError(l.where, fmt::format("'{}' is no kind of line (machine, kernel, reduction, gemm)", kind));
+  }
+}
+
+std::string times_text(const KernelTimes& k) {
+  return fmt::format("{:.6g},{:.6g},{:.6g},{:.6g}", k.fixed.si() * 1e6, k.wave.si() * 1e6, k.step.si() * 1e6, k.memory);
+}
+
+}  // namespace
+
+std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw InputError(path, "the kernel table cannot be opened");
+  auto table = std::make_shared<KernelTable>();
+  table->path = path;
+  std::string text;
+  for (int number = 1; std::getline(in, text); ++number) {
+    if (!text.empty() && text.back() == '\r') text.pop_back();
+    if (text.empty() || text[0] == '#') continue;
+    read_line(*table, {fmt::format("{}:{}", path, number), split(text)});
+  }
+  if (table->kernels.empty() || table->sms == 0) {
+    throw InputError(path, "a kernel table needs a 'machine' line and 'kernel' lines");
+  }
+  cost::index_rows(*table);
+  return table;
+}
+
+std::string to_csv(const KernelTable& t, const std::string& comment) {
+  std::string out;
+  std::istringstream lines(comment);
+  for (std::string line; std::getline(lines, line);) out += "# " + line + "\n";
+  out += "# machine,SMs,HBM GB/s,share of the step time that leaving out all SMs would save\n";
+  out += fmt::format("machine,{},{:g},{:.4g}\n", t.sms, t.hbm.si() / 1e9, t.fewer_sms);
+  out += "# reduction,time us,share,choice us,choice share\n";
+  out += fmt::format("reduction,{:.5g},{:.5g},{:.5g},{:.5g}\n", t.reduction.si() * 1e6, t.reduction_share,
+                     t.choice_reduction.si() * 1e6, t.choice_reduction_share);
+  out += "# kernel,tile columns,tile rows,time fixed us,wave us,step us,memory,accumulate us,accumulate steps,";
+  out += "choice fixed us,wave us,step us,memory\n";
+  for (const KernelModel& k : t.kernels) {
+    out += fmt::format("kernel,{},{},{},{:.6g},{:.6g},{}\n", k.cols, k.rows, times_text(k.time),
+                       k.accumulate.si() * 1e6, k.accumulate_steps, times_text(k.choice));
+  }
+  out += "# gemm,m,n,k,accumulate,SMs asked for (0 all),kernel,splits of k,median us\n";
+  for (const MeasuredGemm& g : t.rows) {
+    out += fmt::format("gemm,{},{},{},{},{},{},{},{:.6g}\n", g.m, g.n, g.k, g.accumulate ? 1 : 0, g.sms, g.kernel,
+                       g.splits, g.time.si() * 1e6);
+  }
+  return out;
+}
+
+}  // namespace overlap
