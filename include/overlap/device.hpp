@@ -26,6 +26,7 @@ struct GemmCoefficients {
   double power_floor = 1.0;        // clock ratio under a sustained full MMA load; 1 = no cap
   Seconds power_time{60e-6};       // time constant of the short-run throttle
   Seconds split_k{2.5e-6};         // reduction of a split K
+  double busy_node = 0.0;          // share by which a GEMM is slower while all devices of the node compute (power)
   double accumulate_share = 0.8;   // share of the C read (beta = 1) that is not hidden
   // Where the library's kernels were measured: their own coefficients, and rows near which a prediction is corrected.
   // Then the generic coefficients above serve only operand types that the table does not hold.
@@ -54,6 +55,10 @@ struct StreamCosts {
   Seconds copy_gap;          // DMA copy behind DMA copy in one stream
   Seconds collective_start;  // launch of a library collective
   Seconds release_join;      // path from release to join of all streams: parallel to the work, a maximum
+  // How a measured time relates to the work (`validate`); zero where nothing was measured.
+  Seconds join;         // release to first op and last op to join, of work on the timing device
+  Seconds remote_join;  // the same of work on another device
+  Seconds race_window;  // ops of several devices that become ready within this time may start in either order
 };
 
 struct PowerCap {

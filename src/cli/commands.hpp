@@ -12,5 +12,6 @@ Action report_command(Options& o);
 Action topo_command(Options& o);
 Action list_command(Options& o);
 Action measure_command(Options& o);
+Action validate_command(Options& o);
 
 }  // namespace overlap::cli

@@ -10,6 +10,7 @@ const std::vector<Command>& commands() {
       {"merge", "Join the shards of a study", merge_command},
       {"report", "Make one HTML page of a finished study", report_command},
       {"topo", "Look at a machine: its links, routes and cuts", topo_command},
+      {"validate", "Score predictions against measured records; exit code for CI", validate_command},
       {"list", "List schedules, topologies, devices, workloads or models", list_command},
       {"measure", "Run schedules on this machine's GPUs and record what they take", measure_command},
   };

@@ -3,6 +3,7 @@
 #include "config/paths.hpp"
 #include "config/reader.hpp"
 #include "overlap/config.hpp"
+#include "overlap/kernel_table.hpp"
 
 namespace overlap {
 namespace {
@@ -52,6 +53,11 @@ GemmCoefficients read_gemm(const Cursor& at) {
   g.power_time = o.at("power_time").time();
   g.split_k = o.at("split_k").time();
   g.accumulate_share = o.at("accumulate_share").ratio(0, 1);
+  if (o.has("busy_node")) g.busy_node = o.at("busy_node").ratio(0, 1);
+  if (o.has("kernels")) {
+    const Cursor c = o.at("kernels");
+    g.kernels = load_kernel_table(config::resolve(c.text(), c.file(), "configs/devices"));
+  }
   return g;
 }
 
@@ -66,6 +72,9 @@ StreamCosts read_stream(const Cursor& at) {
   s.copy_gap = o.at("copy_gap").time();
   s.collective_start = o.at("collective_start").time();
   s.release_join = o.at("release_join").time();
+  if (o.has("join")) s.join = o.at("join").time();
+  if (o.has("remote_join")) s.remote_join = o.at("remote_join").time();
+  if (o.has("race_window")) s.race_window = o.at("race_window").time();
   return s;
 }
 

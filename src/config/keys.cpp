@@ -10,10 +10,21 @@ constexpr Keys kDevice[] = {"$schema", "base",           "name",   "summary",   
                             "dma_2d",  "gemm",           "stream", "collectives",    "collective_channels",
                             "power",   "validated_error"};
 constexpr Keys kPeak[] = {"f64", "f32", "f16", "bf16", "fp8_e4m3", "fp8_e5m2", "u8", "source"};
-constexpr Keys kGemm[] = {"mma_efficiency", "fixed",      "tile",    "l2_bytes_per_clock", "hbm_efficiency",
-                          "power_floor",    "power_time", "split_k", "accumulate_share",   "source"};
-constexpr Keys kStream[] = {"kernel_gap", "satisfied_wait", "local_wait",       "remote_wait", "copy_start",
-                            "copy_gap",   "release_join",   "collective_start", "source"};
+constexpr Keys kGemm[] = {"kernels",
+                          "busy_node",
+                          "mma_efficiency",
+                          "fixed",
+                          "tile",
+                          "l2_bytes_per_clock",
+                          "hbm_efficiency",
+                          "power_floor",
+                          "power_time",
+                          "split_k",
+                          "accumulate_share",
+                          "source"};
+constexpr Keys kStream[] = {"join",           "remote_join",  "race_window",      "kernel_gap",
+                            "satisfied_wait", "local_wait",   "remote_wait",      "copy_start",
+                            "copy_gap",       "release_join", "collective_start", "source"};
 constexpr Keys kCollective[] = {"kind", "members", "channels", "knots", "source"};
 constexpr Keys kKnot[] = {"bytes", "time"};
 constexpr Keys kPower[] = {"onset", "steady_ratio", "ramp", "source"};

@@ -21,6 +21,12 @@ std::uint64_t common_area(std::span<const Part> parts) {
   return unit;
 }
 
+// While every device of the node computes, clocks are a little lower than in a lone run.
+void slow_down(GemmPlan& plan, double share) {
+  if (plan.tile_m == 0) return;  // `ideal` and `roofline` know no clocks
+  for (Seconds* t : {&plan.total, &plan.tile_time, &plan.finish, &plan.first_tile}) *t *= 1 + share;
+}
+
 }  // namespace
 
 Demand Pricer::gemm(const Op& op, const Gemm& g) {
@@ -51,6 +57,7 @@ Demand Pricer::gemm(const Op& op, const Gemm& g) {
         find_compute_model(options_.compute)
             .plan({&device(dev), {g.m, g.n, g.k}, g.dtype, output, g.accumulate, g.max_sms, parts, options_.effects});
   }
+  if (fresh && graph_.devices() > 1 && options_.effects.power) slow_down(it->second, device(dev).gemm.busy_node);
   key[0] = dev.v;
   const auto [demand, made] = tile_demands_.try_emplace(std::move(key));
   if (made) demand->second = tile_demand(dev, g, it->second);

@@ -1,0 +1,97 @@
+// Replays measured records on a device and a topology and scores the predictions. A record is one line of a JSON Lines
+// file of the format of tests/data/h200x2: a GEMM, a copy, a library collective, or AllGather+GEMM / GEMM+ReduceScatter
+// under a named schedule. Lines of kinds that cannot be replayed are counted, not scored.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "overlap/cost.hpp"
+
+namespace overlap {
+
+struct Span {
+  DeviceId device;
+  std::string name;
+  Seconds begin;
+  Seconds end;
+};
+
+struct Record {
+  std::string kind;      // "gemm", "ag_gemm", "gemm_rs", "nccl", "peer_uni", "contention", ...
+  std::string schedule;  // "" where the kind has none
+  std::uint32_t d = 1;   // pieces
+  GemmShape shape;
+  std::uint32_t gpus = 2;
+  Bytes bytes;               // of copies and collectives
+  std::uint32_t chunks = 1;  // copies one behind the other, or streams
+  std::string op;            // collective
+  bool accumulate = false;
+  std::uint32_t channels = 0;  // of the collective library; 0 = default
+  std::uint32_t sms = 0;       // SMs left to the GEMM; 0 = all
+  bool priority = false;       // communication on a high-priority stream
+  Seconds median, min, max;
+  std::vector<Span> spans;
+  std::string where;  // file:line
+  [[nodiscard]] std::string group() const;
+  // Records of one shape and environment compete with each other.
+  [[nodiscard]] std::string contest() const;
+};
+
+struct RecordSet {
+  std::vector<Record> records;
+  std::vector<std::pair<std::string, std::uint32_t>> skipped;  // kind, lines
+};
+// Files, or folders whose *.jsonl files are read in name order. Throws InputError with file and line.
+RecordSet read_records(const std::vector<std::string>& paths);
+
+struct ReplayOptions {
+  CostOptions cost;
+  std::uint32_t seeds = 9;  // runs of a record whose outcome is a race
+};
+
+struct Prediction {
+  Seconds median, min, max;  // over the seeds
+};
+Prediction predict(const Record& r, const Device& device, const Topology& topology, const ReplayOptions& options);
+
+// The graph of a record with its times: for `explain`. Empty graph for kinds without one.
+struct Replay {
+  OpGraph graph;
+  Priced priced;
+  Timeline timeline;
+  Seconds total;
+};
+Replay replay(const Record& r, const Device& device, const Topology& topology, const ReplayOptions& options,
+              std::uint64_t seed);
+
+struct Accuracy {
+  std::string name;
+  std::uint32_t n = 0;
+  double bias_pct = 0;
+  double median_ape_pct = 0;
+  double p90_ape_pct = 0;
+  double inside_pct = 0;  // share of records whose measured min..max holds the prediction
+};
+struct Picks {
+  std::uint32_t shapes = 0;
+  double top1 = 0;  // percent of shapes whose best schedule is named
+  double within_1pct = 0;
+  double regret_mean_pct = 0;
+  double regret_max_pct = 0;
+  double tau = 0;     // Kendall's tau-b, median over shapes
+  double best_d = 0;  // percent of (shape, DMA family) whose best d is named or within 0.3 %
+  double best_d_regret_pct = 0;
+};
+struct Validation {
+  Accuracy overall;
+  std::vector<Accuracy> groups;
+  Picks picks;
+  std::vector<Prediction> predictions;  // by record
+};
+Validation validate(const RecordSet& set, const Device& device, const Topology& topology, const ReplayOptions& options);
+
+}  // namespace overlap

@@ -1,0 +1,68 @@
+// One record: graph, price, simulate, and what the measuring method adds.
+#include <algorithm>
+
+#include "cost/gemm_plan.hpp"
+#include "overlap/engine.hpp"
+#include "overlap/error.hpp"
+#include "overlap/validate.hpp"
+#include "validate/replay_graph.hpp"
+
+namespace overlap {
+namespace {
+
+// The measured time runs from release to the join of all streams on device 0: the last op of each device reaches the
+// join by a path of its own, and the path itself takes a while even when nothing runs.
+Seconds joined(const OpGraph& graph, const Timeline& t, const Device& device, bool costs) {
+  if (!costs) return t.makespan;
+  Seconds end = device.stream.release_join;
+  for (std::size_t i = 0; i < graph.ops().size(); ++i) {
+    for (const LaneId l : graph.lane_refs(graph.ops()[i].lanes)) {
+      const bool local = graph.lane(l).device.v == 0;
+      end = std::max(end, t.ops[i].end + (local ? device.stream.join : device.stream.remote_join));
+    }
+  }
+  return end;
+}
+
+bool races(const Record& r) {
+  return r.d > 1 && r.schedule.find("nccl") != std::string::npos;
+}
+
+}  // namespace
+
+Replay replay(const Record& r, const Device& device, const Topology& topology, const ReplayOptions& options,
+              std::uint64_t seed) {
+  Replay out;
+  out.graph = validation::graph_of(r);
+  const std::vector<Device> devices(2, device);
+  out.priced = price(out.graph, {topology, devices}, options.cost);
+  SimOptions sim;
+  sim.seed = seed;
+  sim.race_window = device.stream.race_window;
+  out.timeline = simulate(out.graph, out.priced.demands, out.priced.resources, sim);
+  if (r.kind == "contention") {
+    for (std::size_t i = 0; i < validation::kContendedGemms; ++i) {
+      out.total = std::max(out.total, out.timeline.ops[i].end / validation::kContendedGemms);
+    }
+  } else {
+    out.total = joined(out.graph, out.timeline, device, options.cost.effects.launch);
+  }
+  return out;
+}
+
+Prediction predict(const Record& r, const Device& device, const Topology& topology, const ReplayOptions& options) {
+  if (r.kind == "gemm_kernels") {
+    const cost::GemmQuery q{&device, r.shape, DType::bf16, DType::bf16, r.accumulate, r.sms, {}, options.cost.effects};
+    const Seconds t = cost::find_compute_model(options.cost.compute).plan(q).total;
+    return {t, t, t};
+  }
+  std::vector<Seconds> runs;
+  const std::uint32_t seeds = races(r) ? std::max(1U, options.seeds) : 1;
+  for (std::uint32_t s = 0; s < seeds; ++s) {
+    runs.push_back(replay(r, device, topology, options, seeds == 1 ? 0 : s + 1).total);
+  }
+  std::sort(runs.begin(), runs.end());
+  return {runs[runs.size() / 2], runs.front(), runs.back()};
+}
+
+}  // namespace overlap
