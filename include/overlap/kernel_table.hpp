@@ -58,6 +58,9 @@ struct KernelTable {
   double reduction_share = 0.0;
   Seconds choice_reduction;
   double choice_reduction_share = 0.0;
+  // Share by which a GEMM over all SMs is slower while a copy engine sends (receives) at the full rate of its route.
+  double copy_out = 0.0;
+  double copy_in = 0.0;
   double fewer_sms = 0.0;          // step time falls by this share of the SMs that are left out (clock and L2 feed)
   std::vector<MeasuredGemm> rows;  // sorted by m, n, k, accumulate, sms
   // Rows of each kernel with their place among others (logarithms of m, n, k, use of the last wave ...).

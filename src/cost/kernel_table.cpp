@@ -88,10 +88,11 @@ void read_line(KernelTable& t, const Line& l) {
   } else if (kind == "gemm") {
     read_gemm(t, l);
   } else if (kind == "machine") {
-    l.expect(4);
+    l.expect(6);
     t.sms = l.count(1, 1);
     t.hbm = Bandwidth(l.number(2, 1, 1e9) * 1e9);
     t.fewer_sms = l.number(3, 0, 1);
+    t.copy_out = l.number(4, 0, 1), t.copy_in = l.number(5, 0, 1);
   } else if (kind == "reduction") {
     l.expect(5);
     t.reduction = l.us(1), t.reduction_share = l.number(2, 0, 1e3);
@@ -129,8 +130,10 @@ std::string to_csv(const KernelTable& t, const std::string& comment) {
   std::string out;
   std::istringstream lines(comment);
   for (std::string line; std::getline(lines, line);) out += "# " + line + "\n";
-  out += "# machine,SMs,HBM GB/s,share of the step time that leaving out all SMs would save\n";
-  out += fmt::format("machine,{},{:g},{:.4g}\n", t.sms, t.hbm.si() / 1e9, t.fewer_sms);
+  out +=
+      "# machine,SMs,HBM GB/s,share of the step time that leaving out all SMs would save,slowdown by copies out,in\n";
+  out += fmt::format("machine,{},{:g},{:.4g},{:.4g},{:.4g}\n", t.sms, t.hbm.si() / 1e9, t.fewer_sms, t.copy_out,
+                     t.copy_in);
   out += "# reduction,time us,share,choice us,choice share\n";
   out += fmt::format("reduction,{:.5g},{:.5g},{:.5g},{:.5g}\n", t.reduction.si() * 1e6, t.reduction_share,
                      t.choice_reduction.si() * 1e6, t.choice_reduction_share);

@@ -4,6 +4,7 @@
 
 #include "cost/pricer.hpp"
 #include "overlap/error.hpp"
+#include "overlap/kernel_table.hpp"
 
 namespace overlap::cost {
 namespace {
@@ -85,7 +86,13 @@ Range Pricer::pair_uses(DeviceId a, DeviceId b) {
     std::vector<Use> uses;
     add_hbm(uses, a, 1);
     add_hbm(uses, b, 1);
-    if (a != b) add_route(uses, a, b, 1);
+    if (a != b) {
+      add_route(uses, a, b, 1);
+      const double full = machine_.topology.route_bandwidth(a, b).si();
+      if (const ResourceId p = port_[a.index()]; p.valid())
+        uses.push_back({p, device(a).gemm.kernels->copy_out / full});
+      if (const ResourceId p = port_[b.index()]; p.valid()) uses.push_back({p, device(b).gemm.kernels->copy_in / full});
+    }
     it->second = intern(std::move(uses));
   }
   return it->second;

@@ -62,7 +62,16 @@ Demand Pricer::gemm(const Op& op, const Gemm& g) {
   const auto [demand, made] = tile_demands_.try_emplace(std::move(key));
   if (made) demand->second = tile_demand(dev, g, it->second);
   d.tiles = demand->second;
-  if (it->second.traffic.si() > 0 && hbm_of(dev).valid()) d.uses = intern({{hbm_of(dev), 1.0}});
+  if (it->second.traffic.si() > 0 && hbm_of(dev).valid()) {
+    std::vector<Use> uses = {{hbm_of(dev), 1.0}};
+    const TileDemand& t = out_.demands.tiles[d.tiles];
+    if (const ResourceId p = port_[dev.index()]; p.valid() && !it->second.whole) {
+      // At its lone rate on all SMs a GEMM fills the path; copies go first (its share is small).
+      uses.push_back({p, t.tile_time.si() / t.tile_traffic.si() / device(dev).sms});
+      d.share = 1e-3;
+    }
+    d.uses = intern(std::move(uses));
+  }
   return d;
 }
 

@@ -51,6 +51,7 @@ class Pricer {
   Priced out_;
   std::vector<ResourceId> link_, injection_, ejection_;  // by LinkId, NodeId; invalid where there is no limit
   std::vector<ResourceId> hbm_;                          // by DeviceId
+  std::vector<ResourceId> port_;                         // by DeviceId; invalid where copies do not slow GEMMs
   std::vector<std::uint32_t> like_;                      // by DeviceId: first device of the same name
   std::map<std::uint64_t, Range> pairs_;
   std::map<std::uint64_t, Range> slot_ranges_;

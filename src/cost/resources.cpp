@@ -3,6 +3,7 @@
 
 #include "cost/pricer.hpp"
 #include "overlap/error.hpp"
+#include "overlap/kernel_table.hpp"
 
 namespace overlap::cost {
 
@@ -70,6 +71,11 @@ void Pricer::make_resources() {
     hbm_.push_back(options_.effects.hbm && dev.hbm.si() > 0
                        ? add(node + " HBM", ResourceKind::hbm, dev.hbm * dev.hbm_efficiency)
                        : ResourceId());
+    // The path between SMs, L2 and HBM as one unit: a GEMM over all SMs fills it, a copy takes a little of it.
+    const auto& kernels = dev.gemm.kernels;
+    const bool port = hbm_.back().valid() && options_.compute == ComputeModel::tile && kernels &&
+                      kernels->copy_out + kernels->copy_in > 0;
+    port_.push_back(port ? add(node + " memory path", ResourceKind::other, Bandwidth(1)) : ResourceId());
     r.pools.push_back({DeviceId(d), PoolKind::sm, dev.sms});
     r.pools.push_back({DeviceId(d), PoolKind::copy_engine, dev.copy_engines});
     r.pools.push_back({DeviceId(d), PoolKind::mma, 1});

@@ -14,7 +14,7 @@ using Deps = std::vector<Dep>;
 // Two devices with the measuring program's streams; every op is enqueued on device 0, then on device 1.
 class Program {
  public:
-  explicit Program(const Record& r) : r_(r), b_(2) {}
+  explicit Program(const Record& r) : r_(r), b_(r.gpus == 1 ? 1 : 2) {}
 
   OpId gemm(std::uint32_t dev, std::uint32_t m, std::uint32_t n, std::uint32_t k, bool accumulate, const Deps& deps) {
     Gemm g;
