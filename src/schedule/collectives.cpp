@@ -99,7 +99,12 @@ std::vector<std::vector<Dep>> gather(const Library& l, const std::vector<std::ve
     return out;
   }
   Arrivals arrivals(p);
-  all_gather(l.b, l.comm, {from, ready, to, l.b.label("rows of {} to {}")}, arrivals);
+  GatherPlan plan;
+  plan.from = from;
+  plan.ready = ready;
+  plan.to = to;
+  plan.label = l.b.label("rows of {} to {}");
+  all_gather(l.b, l.comm, plan, arrivals);
   for (std::uint32_t h = 0; h < p; ++h) {
     for (std::uint32_t o = 0; o < p; ++o) {
       if (const Dep& d = arrivals.at(DeviceId(h), DeviceId(o)); d.op.valid()) out[h].push_back(d);
