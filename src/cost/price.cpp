@@ -141,6 +141,7 @@ Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
 
 Priced Pricer::run() {
   make_resources();
+  make_background();
   out_.demands.ops.reserve(graph_.ops().size());
   for (const Op& op : graph_.ops()) {
     Demand d;

@@ -21,6 +21,7 @@ class Pricer {
  private:
   // resources.cpp
   void make_resources();
+  void make_background();  // background.cpp
   [[nodiscard]] ResourceId hbm_of(DeviceId d) const { return hbm_[d.index()]; }
   [[nodiscard]] PoolId sm_pool(DeviceId d) const { return PoolId(3 * d.index()); }
   [[nodiscard]] PoolId copy_pool(DeviceId d) const { return PoolId(3 * d.index() + 1); }
