@@ -79,6 +79,16 @@ Range Pricer::slots(PoolId pool, std::uint32_t count) {
   return it->second;
 }
 
+namespace {
+
+bool crosses_numa(const Topology& t, DeviceId a, DeviceId b) {
+  for (const LinkId l : t.route(a, b))
+    if (t.nodes()[t.links()[l.index()].to.index()].kind == NodeKind::numa) return true;
+  return false;
+}
+
+}  // namespace
+
 // A copy from a to b: HBM of both ends (read there, written here) and the route between.
 Range Pricer::pair_uses(DeviceId a, DeviceId b) {
   const auto [it, fresh] = pairs_.try_emplace((std::uint64_t{a.v} << 32) | b.v);
@@ -87,7 +97,8 @@ Range Pricer::pair_uses(DeviceId a, DeviceId b) {
     add_hbm(uses, a, 1);
     add_hbm(uses, b, 1);
     if (a != b) {
-      add_route(uses, a, b, 1);
+      // A copy through a NUMA node (root complex) takes more of every link where the penalty is set.
+      add_route(uses, a, b, crosses_numa(machine_.topology, a, b) ? 1 / options_.penalties.root_complex_p2p : 1);
       const double full = machine_.topology.route_bandwidth(a, b).si();
       if (const ResourceId p = port_[a.index()]; p.valid())
         uses.push_back({p, device(a).gemm.kernels->copy_out / full});
@@ -117,10 +128,6 @@ Demand Pricer::transfer(const Op& op, const Transfer& t) {
     if (from != to) {
       d.latency = options_.effects.latency ? machine_.topology.route_latency(from, to) : Seconds();
       if (options_.network == NetworkModel::alpha_beta) d.cap = machine_.topology.route_bandwidth(from, to);
-      if (machine_.topology.group_of(from) != machine_.topology.group_of(to) &&
-          options_.penalties.root_complex_p2p < 1) {
-        d.cap = std::min(d.cap, machine_.topology.route_bandwidth(from, to) * options_.penalties.root_complex_p2p);
-      }
     } else {
       d.cap = copy_rate(from) * 0.5;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "graph/event_graph.hpp"
 #include "graph/reference_values.hpp"
@@ -284,8 +285,10 @@ class Reference {
 
   void compare() {
     std::map<std::uint32_t, Problem> all = products();
+    std::set<std::uint32_t> used;  // a schedule may leave a problem of the layer alone
     for (const Placement& p : g_.outputs()) {
       Problem& q = all[p.problem];
+      used.insert(p.problem);
       const std::vector<double> got = read(std::span(&p.slice, 1));
       for (std::uint32_t i = 0; i < p.slice.rows; ++i)
         for (std::uint32_t j = 0; j < p.slice.cols; ++j) {
@@ -302,8 +305,9 @@ class Reference {
           break;
         }
     }
+    if (g_.outputs().empty()) problems_.push_back("the graph has no output");
     for (const auto& [number, q] : all)
-      if (std::find(q.covered.begin(), q.covered.end(), false) != q.covered.end())
+      if (used.contains(number) && std::find(q.covered.begin(), q.covered.end(), false) != q.covered.end())
         problems_.push_back(fmt::format("no device holds all of Y of problem {}", number));
   }
 

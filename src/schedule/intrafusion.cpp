@@ -8,6 +8,7 @@
 //   chunk from every rank to one other and t_all all of them; exact where they share nothing or share all.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "schedule/phase_time.hpp"
 
@@ -230,6 +231,19 @@ std::vector<PhaseTime> steps(const ScheduleContext& ctx, const PieceTimes& times
   return out;
 }
 
+// One step of the first direction alone, with chunks of half the size.
+Seconds half_alone(const ScheduleContext& ctx, const PieceTimes& times, const std::vector<Comm>& dirs) {
+  const Workload& w = ctx.workload;
+  std::vector<std::pair<DeviceId, DeviceId>> flows;
+  for (const DeviceId d : dirs[0].ring) flows.emplace_back(d, dirs[0].next(d));
+  const double rows = chunk(w, dirs.size(), 0, DeviceId(0U)).size;
+  return phase_time(ctx.topology, times, flows, size_of(w.wire) * (rows * double(w.out))).time;
+}
+
+bool close(Seconds a, Seconds b) {
+  return std::abs(a / b - 1) < 1e-12;
+}
+
 // Chunks that arrive in one step of all to all.
 std::uint32_t chunks_in(const Workload& w, const Comm& c, std::size_t step) {
   if (c.path == Path::ring) return 1;
@@ -259,7 +273,11 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
   }
   const std::string ring = gathers ? "(n-1) max(tc, tm) + tc" : "max(n tc, tc + (n-1) tm)";
   if (dirs[0].path == Path::ring) {
-    if (!gathers) end = std::max(whole, arrival);
+    if (!gathers) {
+      end = std::max(whole, arrival);
+      // The first half leaves earlier than the second: exact where the two directions share no link.
+      exact = exact && (dirs.size() == 1 || close(steps(ctx, times, dirs)[0].time, half_alone(ctx, times, dirs)));
+    }
     return ClosedForm{end, ring, "equal chunks, ranks in step, no contention between GEMM and transfers", exact};
   }
   if (gathers) return ClosedForm{end, "max(tc, t_all) + (n-1) tc", "equal chunks, ranks in step", exact};

@@ -12,7 +12,7 @@
 // here. The ring is the topology's ring order, on a torus one that follows its axes.
 //
 // Closed forms (derived), tm = one shard over one link: uni (N-1) max(tc, tm) + tc; bi, AG and RS alike:
-// tm + (N/2-1) max(2 tc, tm) + 2 tc.
+// t1 + (N/2-1) max(2 tc, tm) + 2 tc, where t1 is the prologue (epilogue), which has the links to itself.
 #include <algorithm>
 #include <array>
 
@@ -105,7 +105,7 @@ class Looped {
     return s.comm.previous(d, which == 0 ? i + w_.tp / 2 + 1 : i + w_.tp / 2);
   }
 
-  void permute(Stream& s, std::uint32_t slot, std::string_view text);
+  void permute(Stream& s, std::uint32_t slot, std::string_view text, const Stream* after = nullptr);
   void carry(Stream& s, std::uint32_t i);
   OpId einsum(std::uint32_t r, std::uint32_t i);
   OpId add(std::uint32_t r, std::span<const Slice> reads, const Slice& to, std::span<const Dep> deps) {
@@ -129,8 +129,9 @@ class Looped {
   std::vector<Dep> deps_;
 };
 
-// Every rank sends what it holds to the next; `slot` of the receiver's landing buffers takes it.
-void Looped::permute(Stream& s, std::uint32_t slot, std::string_view text) {
+// Every rank sends what it holds to the next; `slot` of the receiver's landing buffers takes it. Where given, the
+// sender first has what the stream `after` brought.
+void Looped::permute(Stream& s, std::uint32_t slot, std::string_view text, const Stream* after) {
   std::vector<Slice> to(w_.tp);
   std::vector<Dep> done(w_.tp);
   for (const DeviceId d : s.comm.ring) {
@@ -140,6 +141,7 @@ void Looped::permute(Stream& s, std::uint32_t slot, std::string_view text) {
     to[next.index()] = b_.rows(s.landing[next.index()][slot], 0, from.rows);
     deps_ = s.users[next.index()][slot];
     if (s.arrived[d.index()].op.valid()) deps_.push_back(s.arrived[d.index()]);
+    if (after != nullptr && after->arrived[d.index()].op.valid()) deps_.push_back(after->arrived[d.index()]);
     if (last_einsum_[d.index()].valid()) deps_.push_back({last_einsum_[d.index()], {}});
     const OpId op = b_.transfer(comm_lane(b_, d, s.comm.first_lane), s.comm.transfer, std::array{from},
                                 std::array{to[next.index()]}, {.deps = deps_, .label = b_.label(text, d.v, next.v)});
@@ -186,8 +188,9 @@ std::vector<Tensor> Looped::gather() {
       now.push_back(s.held);
       ready.push_back(s.arrived);
     }
+    const Stream* prologue = bi_ && i == 0 ? &streams_[1] : nullptr;
     for (Stream& s : streams_)
-      if (i + 1 < steps_) permute(s, i % 2, "permute from {} to {}");
+      if (i + 1 < steps_) permute(s, i % 2, "permute from {} to {}", &s == prologue ? nullptr : prologue);
     for (std::uint32_t r = 0; r < w_.tp; ++r) {
       const DeviceId d(r);
       a_.clear();
@@ -296,19 +299,19 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
   const std::uint32_t rows = piece(w.tokens, w.tp, 0).size;
   const Comm comm = comm_of(ctx, 1);
   std::vector<std::pair<DeviceId, DeviceId>> flows;
-  for (const DeviceId d : comm.ring) {
-    flows.emplace_back(d, comm.next(d));
+  const Bytes shard = size_of(w.wire) * (double(rows) * double(ag ? w.in : w.out));
+  for (const DeviceId d : comm.ring) flows.emplace_back(d, comm.next(d));
+  const PhaseTime alone = phase_time(ctx.topology, times, flows, shard);
+  for (const DeviceId d : comm.ring)
     if (bi) flows.emplace_back(d, comm.previous(d));
-  }
-  const PhaseTime t =
-      phase_time(ctx.topology, times, flows, size_of(w.wire) * (double(rows) * double(ag ? w.in : w.out)));
+  const PhaseTime t = phase_time(ctx.topology, times, flows, shard);
   bool exact = t.uniform && w.tokens % w.tp == 0;
   const auto budget = ctx.params.integer("in_flight");
   exact = exact && (budget == 0 || budget >= (bi ? 2 : 1));
   const Seconds g = times.gemm({bi ? 2 * rows : rows, whole.n, whole.k}, false);
   const double steps = bi ? w.tp / 2 : w.tp;
-  const Seconds end = (bi ? t.time : Seconds()) + (steps - 1) * std::max(g, t.time) + g;
-  return ClosedForm{end, bi ? "tm + (N/2-1) max(2 tc, tm) + 2 tc" : "(N-1) max(tc, tm) + tc",
+  const Seconds end = (bi ? alone.time : Seconds()) + (steps - 1) * std::max(g, t.time) + g;
+  return ClosedForm{end, bi ? "t1 + (N/2-1) max(2 tc, tm) + 2 tc" : "(N-1) max(tc, tm) + tc",
                     "equal shards, ranks in step, adds and copies free", exact};
 }
 

@@ -36,6 +36,9 @@ using Given = std::vector<std::pair<std::string, ParamValue>>;
 Run simulate_on(const Topology& topology, const std::vector<Device>& devices, const Workload& w,
                 const std::string& schedule, const Given& given, const CostOptions& options);
 
+bool refuses(const Topology& topology, const std::vector<Device>& devices, const Workload& w,
+             const std::string& schedule, const Given& given);
+
 // Lone times on this machine, for closed forms.
 PieceTimes piece_times(const Topology& topology, const std::vector<Device>& devices, const Workload& w,
                        const CostOptions& options);

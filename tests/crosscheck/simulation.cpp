@@ -12,6 +12,13 @@ Run simulate_on(const Topology& topology, const std::vector<Device>& devices, co
   return run;
 }
 
+bool refuses(const Topology& topology, const std::vector<Device>& devices, const Workload& w,
+             const std::string& schedule, const Given& given) {
+  const ScheduleInfo& info = find_schedule(schedule);
+  const Params params = complete_params(info, given);
+  return info.refuses({w, topology, devices, params}).has_value();
+}
+
 PieceTimes piece_times(const Topology& topology, const std::vector<Device>& devices, const Workload& w,
                        const CostOptions& options) {
   PieceTimes t;
