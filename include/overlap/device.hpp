@@ -61,6 +61,14 @@ struct StreamCosts {
   Seconds race_window;  // ops of several devices that become ready within this time may start in either order
 };
 
+// Stores of a kernel into a peer's memory and the buffer that they wait in after issue. X-Stage (arXiv 2607.23264),
+// measured on GPUs of 148 SMs behind an NVSwitch; stands for every device until its own are measured.
+struct RemoteStores {
+  Bytes buffer{4456448.0};     // Q: 4.25 MiB
+  Bandwidth drain{717e9};      // R: to all peers together, at most
+  Bandwidth issue{6.3811e12};  // V/T0 = 148 x 32 KiB / 0.76 us into an empty buffer
+};
+
 struct PowerCap {
   Seconds onset;              // load that is free before the cap bites
   double steady_ratio = 1.0;  // time ratio under the cap
@@ -81,6 +89,7 @@ struct Device {
   bool dma_2d = true;                      // copy engines move strided rectangles
   GemmCoefficients gemm;
   StreamCosts stream;
+  RemoteStores remote_stores;
   std::vector<CollectiveTable> collectives;
   std::optional<PowerCap> power;
   bool estimate = false;         // labelled estimate: no measurement of this device behind it

@@ -63,6 +63,9 @@ class GraphBuilder {
   using TransferHook =
       std::function<OpId(LaneId, const Transfer&, std::span<const Slice>, std::span<const Slice>, const OpArgs&)>;
   void on_transfer(TransferHook hook) { hook_ = std::move(hook); }
+  // From now on every op waits for its launch by the host thread of each of its devices: `launch` a launch, one after
+  // another in the order in which ops are added. Zero: no host in the way (CUDA graphs).
+  void host_launch(Seconds launch) { host_launch_ = launch; }
   OpId collective(std::span<const LaneId> members, Collective work, std::span<const Slice> reads,
                   std::span<const Slice> writes, const OpArgs& args);
   OpId elementwise(LaneId lane, Elementwise work, std::span<const Slice> reads, std::span<const Slice> writes,
@@ -82,6 +85,8 @@ class GraphBuilder {
  private:
   OpId add(Work work, std::span<const LaneId> lanes, std::span<const Slice> reads, std::span<const Slice> writes,
            const OpArgs& args);
+  OpId append_op(Work work, std::span<const LaneId> lanes, std::span<const Slice> reads, std::span<const Slice> writes,
+                 const OpArgs& args);
   LabelId intern(std::string_view text);
   Range append(std::span<const Slice> s);
   Range append(std::span<const Dep> d);
@@ -89,6 +94,7 @@ class GraphBuilder {
   OpGraph graph_;
   TransferHook hook_;
   bool in_hook_ = false;
+  Seconds host_launch_;
   std::map<std::string, LabelId, std::less<>> texts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, LaneId> lanes_;
 };

@@ -119,8 +119,9 @@ Params complete_params(const ScheduleInfo& info, const std::vector<std::pair<std
 
 // The graph of one layer: makes inputs and weights as the pattern divides them, builds, records the outputs.
 // Throws CheckError when the schedule refuses. `start_delay`, by rank: a straggler begins that much later.
-OpGraph build_layer(const ScheduleInfo& info, const ScheduleContext& context,
-                    std::span<const Seconds> start_delay = {});
+// `host_launch`: what a launch takes the host thread of a device (GraphBuilder::host_launch()).
+OpGraph build_layer(const ScheduleInfo& info, const ScheduleContext& context, std::span<const Seconds> start_delay = {},
+                    Seconds host_launch = {});
 // The inputs that build_layer makes.
 LayerInputs layer_inputs(GraphBuilder& builder, const Workload& w);
 // The same layer scaled down so that a reference run is cheap: each extent keeps its remainders and at least one row or

@@ -3,26 +3,11 @@
 #include <set>
 
 #include "cost/pricer.hpp"
+#include "overlap/codec.hpp"
 #include "overlap/error.hpp"
 #include "overlap/kernel_table.hpp"
 
 namespace overlap::cost {
-namespace {
-
-// Coded bytes per plain byte of bf16, as the codecs' papers and a normal distribution give it.
-double coded_share(Codec c) {
-  switch (c) {
-    case Codec::window:
-      return 0.708;
-    case Codec::entropy:
-      return 0.68;
-    case Codec::none:
-      break;
-  }
-  return 1.0;
-}
-
-}  // namespace
 
 void Pricer::add_hbm(std::vector<Use>& uses, DeviceId d, double weight) const {
   if (hbm_of(d).valid() && weight > 0) uses.push_back({hbm_of(d), weight});
@@ -109,6 +94,18 @@ Range Pricer::pair_uses(DeviceId a, DeviceId b) {
   return it->second;
 }
 
+// Stores drain over the route and over what the issuer can have in flight to all peers.
+Range Pricer::store_uses(DeviceId a, DeviceId b) {
+  const auto [it, fresh] = pairs_.try_emplace((std::uint64_t{1} << 63U) | (std::uint64_t{a.v} << 32U) | b.v);
+  if (fresh) {
+    std::vector<Use> uses{{drain_[a.index()], 1}};
+    add_hbm(uses, b, 1);
+    if (a != b) add_route(uses, a, b, 1);
+    it->second = intern(std::move(uses));
+  }
+  return it->second;
+}
+
 Demand Pricer::transfer(const Op& op, const Transfer& t) {
   const DeviceId issuer = graph_.device_of(op);
   const auto reads = graph_.slices(op.reads);
@@ -123,7 +120,7 @@ Demand Pricer::transfer(const Op& op, const Transfer& t) {
   if (t.fan != Fan::copy) {
     d = fan(op, t);
   } else {
-    d.work = graph_.bytes(op.reads) * coded_share(t.codec);
+    d.work = graph_.bytes(op.reads) * codec_cost(t.codec).ratio;
     d.uses = pair_uses(from, to);
     if (from != to) {
       d.latency = options_.effects.latency ? machine_.topology.route_latency(from, to) : Seconds();
@@ -131,6 +128,12 @@ Demand Pricer::transfer(const Op& op, const Transfer& t) {
     } else {
       d.cap = copy_rate(from) * 0.5;
     }
+  }
+  if (t.mover == Mover::remote_store && t.fan == Fan::copy && d.work.si() > 0) {
+    d.kind = DemandKind::store;
+    d.tank = TankId(issuer.index());
+    d.cap = device(issuer).remote_stores.issue;
+    d.uses = store_uses(from, to);
   }
   if (t.mover == Mover::copy_engine && options_.effects.copy_engines && device(issuer).copy_engines > 0) {
     d.slots = slots(copy_pool(issuer), 1);

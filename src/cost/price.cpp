@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "cost/pricer.hpp"
+#include "overlap/codec.hpp"
 #include "overlap/error.hpp"
 
 namespace overlap {
@@ -129,6 +130,7 @@ Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
     d.kind = DemandKind::fixed;
     return d;
   }
+  if (e.codec != Codec::none) price_codec(op, e, d);
   touch(op.reads, true);
   touch(op.writes, false);
   d.uses = intern(std::move(uses));
@@ -137,6 +139,22 @@ Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
     d.slots = slots(sm_pool(dev), std::min(wanted, device(dev).sms));
   }
   return d;
+}
+
+// A kernel of a codec: its start and its rate, of which the first pass (two writes) or the second (a copy that has a
+// codec) take their shares. The rate is in original bytes; the second pass knows them by what is left of them.
+void Pricer::price_codec(const Op& op, const Elementwise& e, Demand& d) const {
+  const CodecCost& c = codec_cost(e.codec);
+  const bool decodes = e.kind == ElementwiseKind::decompress;
+  const bool second = e.kind == ElementwiseKind::copy;
+  const bool first = e.kind == ElementwiseKind::compress && graph_.slices(op.writes).size() > 1;
+  const double share = second ? 1.0 - c.early_time : (first ? c.early_time : 1.0);
+  const Bytes moved = graph_.bytes(decodes || second ? op.writes : op.reads);
+  const Bytes original = second ? moved / (c.ratio - c.early) : moved;
+  const Bandwidth rate = decodes ? c.decompress : c.compress;
+  if (share <= 0.0 || rate.si() <= 0.0) return;
+  d.latency = (decodes ? c.decompress_start : c.compress_start) * share;
+  d.cap = std::min(d.cap, d.work / (original / rate * share));
 }
 
 Priced Pricer::run() {

@@ -33,6 +33,7 @@ class Pricer {
   Range intern(std::vector<Use> uses);
   Range slots(PoolId pool, std::uint32_t count);
   Range pair_uses(DeviceId a, DeviceId b);
+  Range store_uses(DeviceId a, DeviceId b);
   Demand transfer(const Op& op, const Transfer& t);
   Demand fan(const Op& op, const Transfer& t);
 
@@ -42,6 +43,7 @@ class Pricer {
   // price.cpp
   Demand gemm(const Op& op, const Gemm& g);
   Demand elementwise(const Op& op, const Elementwise& e);
+  void price_codec(const Op& op, const Elementwise& e, Demand& d) const;
   std::uint32_t tile_demand(DeviceId d, const Gemm& g, const GemmPlan& plan);
   [[nodiscard]] const Device& device(DeviceId d) const { return machine_.devices[d.index()]; }
   [[nodiscard]] Bandwidth copy_rate(DeviceId d) const { return device(d).hbm * device(d).hbm_efficiency; }
@@ -53,6 +55,7 @@ class Pricer {
   std::vector<ResourceId> link_, injection_, ejection_;  // by LinkId, NodeId; invalid where there is no limit
   std::vector<ResourceId> hbm_;                          // by DeviceId
   std::vector<ResourceId> port_;                         // by DeviceId; invalid where copies do not slow GEMMs
+  std::vector<ResourceId> drain_;                        // by DeviceId: remote stores; empty where nobody stores
   std::vector<std::uint32_t> like_;                      // by DeviceId: first device of the same name
   std::map<std::uint64_t, Range> pairs_;
   std::map<std::uint64_t, Range> slot_ranges_;

@@ -65,6 +65,11 @@ void Pricer::make_resources() {
     if (const auto v = limit(n.injection, leaves[i])) injection_[i] = add(n.name + " out", ResourceKind::injection, *v);
     if (const auto v = limit(n.ejection, enters[i])) ejection_[i] = add(n.name + " in", ResourceKind::ejection, *v);
   }
+  bool stores = false;
+  for (const Op& op : graph_.ops()) {
+    const auto* t = std::get_if<Transfer>(&op.work);
+    stores = stores || (t != nullptr && t->mover == Mover::remote_store);
+  }
   for (std::uint32_t d = 0; d < graph_.devices(); ++d) {
     const Device& dev = machine_.devices[d];
     const std::string node = name_of(topo.devices()[d]);
@@ -79,6 +84,10 @@ void Pricer::make_resources() {
     r.pools.push_back({DeviceId(d), PoolKind::sm, dev.sms});
     r.pools.push_back({DeviceId(d), PoolKind::copy_engine, dev.copy_engines});
     r.pools.push_back({DeviceId(d), PoolKind::mma, 1});
+    if (stores) {
+      r.tanks.push_back({node + " stores", dev.remote_stores.buffer});
+      drain_.push_back(add(node + " store drain", ResourceKind::other, dev.remote_stores.drain));
+    }
     if (options_.effects.launch) r.streams.push_back(dev.stream);
   }
 }

@@ -45,6 +45,9 @@ void Run::wait_met(std::uint32_t member, std::uint32_t source) {
   const Op& from = op(source < ops ? source : graph_.parts()[source - ops].op.v);
   const LaneId mine = lane_id(member);
   const DeviceId device = graph_.lane(mine).device;
+  // A host gap is no event: a launch that the host has made is there.
+  const auto* gap = std::get_if<Elementwise>(&from.work);
+  if (gap != nullptr && gap->kind == ElementwiseKind::delay) return;
   bool local = false;
   for (const LaneId other : graph_.lane_refs(from.lanes)) {
     if (other == mine) return;

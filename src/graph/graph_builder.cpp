@@ -78,6 +78,23 @@ Range GraphBuilder::append(std::span<const Dep> d) {
 
 OpId GraphBuilder::add(Work work, std::span<const LaneId> lanes, std::span<const Slice> reads,
                        std::span<const Slice> writes, const OpArgs& args) {
+  if (host_launch_.si() <= 0.0) return append_op(work, lanes, reads, writes, args);
+  constexpr std::uint32_t kHostLane = 4095;
+  Elementwise gap;
+  gap.kind = ElementwiseKind::delay;
+  gap.delay = host_launch_;
+  std::vector<Dep> deps(args.deps.begin(), args.deps.end());
+  for (const LaneId l : lanes) {
+    const std::array host{lane(graph_.lane(l).device, kHostLane, "host")};
+    deps.push_back({append_op(gap, host, {}, {}, {.deps = {}, .label = label("launch")}), {}});
+  }
+  OpArgs launched = args;
+  launched.deps = deps;
+  return append_op(work, lanes, reads, writes, launched);
+}
+
+OpId GraphBuilder::append_op(Work work, std::span<const LaneId> lanes, std::span<const Slice> reads,
+                             std::span<const Slice> writes, const OpArgs& args) {
   Op op;
   op.work = work;
   op.lanes = append_to(graph_.lane_refs_, lanes);

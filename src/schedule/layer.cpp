@@ -79,7 +79,8 @@ void delay_rank(GraphBuilder& b, LayerInputs& in, DeviceId rank, Seconds delay) 
 
 }  // namespace
 
-OpGraph build_layer(const ScheduleInfo& info, const ScheduleContext& ctx, std::span<const Seconds> start_delay) {
+OpGraph build_layer(const ScheduleInfo& info, const ScheduleContext& ctx, std::span<const Seconds> start_delay,
+                    Seconds host_launch) {
   if (const auto refusal = info.refuses(ctx))
     throw CheckError(fmt::format("schedule '{}' cannot run: {}", info.name, refusal->reason));
   GraphBuilder b(ctx.workload.tp);
@@ -87,6 +88,7 @@ OpGraph build_layer(const ScheduleInfo& info, const ScheduleContext& ctx, std::s
   for (std::uint32_t r = 0; r < ctx.workload.tp && r < start_delay.size(); ++r) {
     if (start_delay[r] > Seconds{}) delay_rank(b, inputs, DeviceId(r), start_delay[r]);
   }
+  b.host_launch(host_launch);
   for (const Tensor& y : info.build(b, ctx, inputs)) {
     std::uint32_t row = y.global_row;
     for (const Slice& s : y.slices) {

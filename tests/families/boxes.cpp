@@ -25,28 +25,6 @@ Bandwidth rate(double gb) {
   return Bandwidth(gb * 1e9);
 }
 
-CodecHook codec_hook() {
-  CodecHook hook;
-  hook.encode = [](Codec c, DType, std::span<const std::uint8_t> bytes) {
-    std::vector<std::uint16_t> v;
-    for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
-      v.push_back(static_cast<std::uint16_t>(bytes[i] | (bytes[i + 1] << 8)));
-    }
-    Coded coded = c == Codec::window ? window_encode(v) : entropy_encode(v);
-    return std::pair(std::move(coded.early), std::move(coded.late));
-  };
-  hook.decode = [](Codec c, DType, const ByteVector& early, const ByteVector& late) {
-    const auto v = c == Codec::window ? window_decode({early, late}) : entropy_decode({early, late});
-    ByteVector bytes;
-    for (const std::uint16_t x : v) {
-      bytes.push_back(static_cast<std::uint8_t>(x & 0xffU));
-      bytes.push_back(static_cast<std::uint8_t>(x >> 8U));
-    }
-    return bytes;
-  };
-  return hook;
-}
-
 }  // namespace
 
 Box numa_box(double nvlink, double pcie, double qpi) {
@@ -128,7 +106,7 @@ std::vector<std::string> problems(std::string_view schedule, const Box& box, con
   std::vector<std::string> out = validate(*graph);
   if (out.empty()) out = find_races(*graph);
   for (const std::uint64_t seed : {1U, 2U}) {
-    if (out.empty()) out = reference_run(*graph, seed, codec_hook());
+    if (out.empty()) out = reference_run(*graph, seed, real_codecs());
   }
   if (!out.empty()) {
     const Params params = complete_params(find_schedule(schedule), given);
