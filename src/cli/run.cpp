@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "cli/best.hpp"
 #include "cli/commands.hpp"
 #include "overlap/error.hpp"
 
@@ -22,6 +23,8 @@ struct Args {
   std::int64_t seed = -1;
   bool explain = false;
   bool check = false;
+  bool best = false;
+  BestArgs search;
 };
 
 // A line on a terminal's standard error once a run takes over a second.
@@ -110,6 +113,12 @@ bool failed(const RunReport& report) {
 int run(const Args& args) {
   Experiment experiment = load_experiment(args.config);
   if (args.seed >= 0) experiment.simulation.seed = static_cast<std::uint64_t>(args.seed);
+  if (args.best) {
+    BestArgs search = args.search;
+    search.schedule = args.schedule;
+    search.format = args.format;
+    return show_best(experiment, search);
+  }
   RunOptions options;
   options.explain = args.explain;
   options.check = args.check;
@@ -141,6 +150,10 @@ Action run_command(Options& o) {
   o.option("--seed", args->seed, "N", "Decides races that real machines leave open; 0 = program order");
   o.flag("--explain", args->explain, "Phases, effects, links, critical path, inputs that matter");
   o.flag("--check", args->check, "Check graphs: well-formed, no races, right result on a scaled-down twin");
+  o.flag("--best", args->best, "Try every schedule over its settings; name the best, its gap to physics and the knobs");
+  o.option("--memory", args->search.memory, "SIZE", "--best: most extra memory a device (\"2 GiB\")");
+  o.option("--host-launch", args->search.host_launch, "TIME",
+           "--best: what a launch takes the host thread (\"4 us\"; no CUDA graphs)");
   o.option("--trace", args->trace, "FILE", "Perfetto trace of the fastest schedule (or of --schedule)");
   o.option("--svg", args->svg, "FILE", "Picture of the fastest timelines and serial");
   o.footer(
