@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -125,5 +126,24 @@ struct XlaGateInputs {
 // neither where both decline. Index 0 or 1. Ties: the first.
 [[nodiscard]] std::pair<std::optional<std::size_t>, Choice> select_xla_candidate(const XlaGateInputs& first,
                                                                                  const XlaGateInputs& second);
+
+// ---- FlashOverlap's predictor
+// ------------------------------------------------------------------------------------------- `given_sms` are left to
+// the collective: waves = ceil(tiles/(SMs - given)), the GEMM's time grows as its waves. The collective of group i
+// starts at max(end of its waves, end of the one before). One group: GEMM, then the whole collective.
+struct WaveGroupInputs {
+  GemmShape shape;
+  std::uint32_t tile_m = 128;
+  std::uint32_t tile_n = 256;
+  std::uint32_t sms = 0;
+  std::uint32_t given_sms = 2;
+  Seconds gemm{};                               // of the whole GEMM on all SMs
+  std::vector<std::uint32_t> waves{};           // of each group; together all waves
+  std::function<Seconds(double share)> comm{};  // of the collective of a share of the output
+};
+[[nodiscard]] std::uint32_t wave_tiles(const WaveGroupInputs& in);
+[[nodiscard]] std::uint32_t wave_count(const WaveGroupInputs& in, std::uint32_t sms);
+// Throws InputError when the groups do not add up to the waves.
+[[nodiscard]] Seconds predict_wave_groups(const WaveGroupInputs& in);
 
 }  // namespace overlap

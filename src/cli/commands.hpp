@@ -9,6 +9,7 @@ Action run_command(Options& o);
 Action sweep_command(Options& o);
 Action merge_command(Options& o);
 Action report_command(Options& o);
+Action select_command(Options& o);
 Action topo_command(Options& o);
 Action list_command(Options& o);
 Action measure_command(Options& o);

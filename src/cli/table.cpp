@@ -9,6 +9,7 @@ const std::vector<Command>& commands() {
       {"sweep", "Run a what-if study: an experiment over axes of its inputs", sweep_command},
       {"merge", "Join the shards of a study", merge_command},
       {"report", "Make one HTML page of a finished study", report_command},
+      {"select", "What the closed-form selectors would pick, and why", select_command},
       {"topo", "Look at a machine: its links, routes and cuts", topo_command},
       {"validate", "Score predictions against measured records; exit code for CI", validate_command},
       {"list", "List schedules, topologies, devices, workloads or models", list_command},

@@ -186,6 +186,32 @@ TEST_CASE("FiCCO's tree: branches and the deciding numbers") {
   CHECK_THROWS_AS(select_ficco(in), InputError);
 }
 
+TEST_CASE("check 17: FlashOverlap's waves and groups") {
+  WaveGroupInputs in;
+  in.shape = {4096, 8192, 1024};
+  in.sms = 132;
+  in.gemm = Seconds(800e-6);
+  in.comm = [](double share) { return Seconds(20e-6 + share * 500e-6); };
+  CHECK(wave_tiles(in) == 32 * 32);
+  CHECK(wave_count(in, 132) == 8);
+  CHECK(wave_count(in, 130) == 8);
+  in.shape.m = 4095;  // a partial tile is a tile
+  CHECK(wave_tiles(in) == 32 * 32);
+  in.waves = {8};
+  CHECK(predict_wave_groups(in).si() == Approx(800e-6 + 520e-6));  // one group: no overlap
+  in.waves = {4, 4};
+  const double half = 520.0 / 1024;
+  CHECK(predict_wave_groups(in).si() ==
+        Approx(std::max(800e-6, 400e-6 + 20e-6 + half * 500e-6) + 20e-6 + (1 - half) * 500e-6));
+  in.waves = {1, 1, 2, 4};
+  CHECK(predict_wave_groups(in) < Seconds(800e-6 + 520e-6));
+  in.given_sms = 20;  // 112 workers: 10 waves
+  CHECK(wave_count(in, 112) == 10);
+  CHECK_THROWS_AS(predict_wave_groups(in), InputError);
+  in.waves = {10};
+  CHECK(predict_wave_groups(in).si() == Approx(1000e-6 + 520e-6));
+}
+
 TEST_CASE("a choice prints inputs, branch and the deciding comparison in every format") {
   const Choice c = select_compass({.comp = 1_s, .comm = Seconds(0.5), .devices = 4});
   const std::string text = to_text(c);
