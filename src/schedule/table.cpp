@@ -24,6 +24,7 @@
   NAME(x_stage) \
   NAME(bulk) \
   NAME(compressed) \
+  NAME(distributed_gemm) \
   /* one line a schedule */
 // clang-format on
 

@@ -31,7 +31,7 @@ TEST_CASE("schedules are well formed, free of races and right, over their search
   const Box full = mesh(6);
   const Box sw = switched(8);
   for (const char* name : {"hierarchical", "collectives", "flux", "tile-signal", "async-tp", "domino", "wave-groups",
-                           "x-stage", "bulk", "compressed"}) {
+                           "x-stage", "bulk", "compressed", "distributed-gemm"}) {
     const ScheduleInfo& info = find_schedule(name);
     for (const Pattern p : info.patterns) {
       bool ran = check_one(info, numa, p, {}, {1, 2, 4, 8});

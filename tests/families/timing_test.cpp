@@ -163,6 +163,15 @@ TEST_CASE("what tells the aliases from the families that they are points of") {
   std::vector<int> lane_gemms(async.lanes().size());
   for (const Op& op : async.ops()) lane_gemms[async.lane_refs(op.lanes)[0].index()] += gemms(op) ? 1 : 0;
   for (const int n : lane_gemms) CHECK(n > 0);
+  // Distributed GEMM: sums accumulate in the GEMMs (beta = 1), nothing else adds.
+  const OpGraph rotating = *graph_of("distributed-gemm", box, rs, {});
+  std::size_t accumulating = 0;
+  for (const Op& op : rotating.ops()) {
+    CHECK_FALSE(std::holds_alternative<Elementwise>(op.work));
+    const auto* g = std::get_if<Gemm>(&op.work);
+    accumulating += g != nullptr && g->accumulate ? 1 : 0;
+  }
+  CHECK(accumulating == 4 * 3);
   // Domino: column pieces, each its own collective.
   const Workload ar = layer(Pattern::gemm_ar, 64, 32, 32, 4);
   const OpGraph domino = *graph_of("domino", box, ar, {{"rows", std::int64_t{2}}, {"cols", std::int64_t{4}}});
