@@ -107,22 +107,28 @@ void FastSolver::hold_alone(Index slot, Index l, double level) {
   dates_.set(groups_, l, level > 0 ? std::min(kUnbounded, now_ + flow.left / level) : kUnbounded);
 }
 
-// First guess of a new flow's group; the checks that follow put it right.
+// First guess of a new flow's group; the checks that follow put it right. Where all entries would get the same, or
+// where the members of a saturated resource would end up with one more: the least of them, compared as fractions.
 void FastSolver::place(Index slot) {
   Flow& flow = flows_[slot];
-  double least = flow.cap;
+  double over = flow.cap;
+  double under = 1;
   Index holder = kNone;
   for (const Hop& hop : hops(slot)) {
-    const Index l = hop.link;
-    const Link& link = links_[l];
-    double guess = link.capacity / link.total_demand();
-    if (level_[l] != kUnbounded) {
-      const double members = groups_[l].members.size;
-      guess = std::max(guess, level_[l] * members / (members + 1));
+    const Link& link = links_[hop.link];
+    double a = link.capacity;
+    double b = link.total_demand();
+    if (level_[hop.link] != kUnbounded) {
+      const double members = groups_[hop.link].members.size;
+      if (a * (members + 1) < level_[hop.link] * members * b) {
+        a = level_[hop.link] * members;
+        b = members + 1;
+      }
     }
-    if (guess < least) {
-      least = guess;
-      holder = l;
+    if (a * under < over * b) {
+      over = a;
+      under = b;
+      holder = hop.link;
     }
   }
   if (holder == kNone) holder = own_group(slot);

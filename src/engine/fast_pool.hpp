@@ -77,7 +77,7 @@ class Pool {
   std::vector<T*> large_;
   T* slab_at_ = nullptr;
   std::size_t slab_left_ = 0;
-  std::size_t slab_size_ = 2048;
+  std::size_t slab_size_ = 128;
 };
 
 // Elements [0, size) of one list, in a room of a pool.

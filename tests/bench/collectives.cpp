@@ -6,32 +6,19 @@
 //   order of its own
 // UNEVEN 0.1: sizes +-10 %.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <string_view>
 #include <vector>
 
 #include "engine/fast_solver.hpp"
+#include "meter.hpp"
 
 namespace {
 
 using namespace overlap;
 using Index = std::uint32_t;
-
-double cpu() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-double resident_mb() {
-  rusage u{};
-  getrusage(RUSAGE_SELF, &u);
-  return static_cast<double>(u.ru_maxrss) / 1024;
-}
 
 // +-uneven around 100 MB, the same for a message whatever the order (splitmix64 of its number).
 Bytes message_size(std::uint64_t number, double uneven) {
@@ -152,8 +139,8 @@ int main(int argc, char** argv) {
   const auto ranks = static_cast<Index>(std::atol(argv[2]));
   const auto chunks = static_cast<Index>(std::atol(argv[3]));
   const double uneven = std::strtod(argv[4], nullptr);
-  const double empty = resident_mb();
-  const double begin = cpu();
+  const double empty = bench::status_kb("VmHWM") / 1024;
+  const double begin = bench::cpu_seconds();
   Outcome out;
   if (what == "ring")
     out = ring(ranks, chunks, uneven);
@@ -163,11 +150,12 @@ int main(int argc, char** argv) {
     out = pairwise(ranks, chunks, uneven, what == "pairwise");
   else
     return 2;
-  const double spent = cpu() - begin;
+  const double spent = bench::cpu_seconds() - begin;
   fmt::print(
       "{} ranks={} chunks={} uneven={} messages={:.0f} cpu={:.3f} ns/message={:.1f} rss_mb={:.0f} empty_mb={:.0f} "
       "makespan={:.12g} solves={} evaluations={} splits={} moves={} refills={}\n",
-      what, ranks, chunks, uneven, out.messages, spent, 1e9 * spent / out.messages, resident_mb(), empty, out.makespan,
-      out.counters.solves, out.counters.evaluations, out.counters.splits, out.counters.moves, out.counters.refills);
+      what, ranks, chunks, uneven, out.messages, spent, 1e9 * spent / out.messages, bench::status_kb("VmHWM") / 1024,
+      empty, out.makespan, out.counters.solves, out.counters.evaluations, out.counters.splits, out.counters.moves,
+      out.counters.refills);
   return 0;
 }

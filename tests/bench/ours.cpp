@@ -2,28 +2,15 @@
 // process CPU time. SECONDS (default 0: once, cold) repeats it warm for at least so long; `plain` as a fifth argument
 // takes the plain solver instead.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cstdlib>
-#include <ctime>
 #include <string_view>
 
 #include "engine/fast_solver.hpp"
+#include "meter.hpp"
 #include "replay.hpp"
 
 namespace {
-
-double cpu() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-double resident_mb() {
-  rusage u{};
-  getrusage(RUSAGE_SELF, &u);
-  return static_cast<double>(u.ru_maxrss) / 1024;
-}
 
 struct Measured {
   double makespan = 0;  // of the first run, from date 0
@@ -34,17 +21,17 @@ struct Measured {
 template <class Solver>
 Measured measure(bench::Replay& replay, Solver& solver, double seconds) {
   Measured m;
-  double begin = cpu();
+  double begin = bench::cpu_seconds();
   m.makespan = replay.run(solver, 0);
-  m.seconds = cpu() - begin;
+  m.seconds = bench::cpu_seconds() - begin;
   if (m.seconds >= seconds) return m;
-  begin = cpu();
+  begin = bench::cpu_seconds();
   double now = m.makespan;
   m.runs = 0;
   do {
     now = replay.run(solver, now);
     m.runs += 1;
-    m.seconds = cpu() - begin;
+    m.seconds = bench::cpu_seconds() - begin;
   } while (m.seconds < seconds);
   return m;
 }
@@ -59,7 +46,8 @@ int main(int argc, char** argv) {
   const bool plain = argc > 5 && std::string_view(argv[5]) == "plain";
   bench::Replay replay(c);
   const auto capacities = replay.capacities();
-  const double before = resident_mb();
+  bench::reset_peak();
+  const double before = bench::status_kb("VmRSS");
   overlap::fast::FastSolver solver(capacities);
   const auto other = overlap::make_plain_solver(capacities);
   const Measured m = plain ? measure(replay, *other, seconds) : measure(replay, solver, seconds);
@@ -69,7 +57,7 @@ int main(int argc, char** argv) {
       "{} {} n={} jit={} flows={} peak={} runs={} cpu={:.6f} flows/s={:.0f} makespan={:.12g} expected={:.12g} "
       "solver_kb={:.0f} solves={} evaluations={} splits={} moves={} refills={}\n",
       plain ? "plain" : "ours", argv[1], argv[2], argv[3], flows, replay.peak(), m.runs, m.seconds,
-      m.runs * flows / m.seconds, m.makespan, c.expected, 1024 * (resident_mb() - before), k.solves, k.evaluations,
+      m.runs * flows / m.seconds, m.makespan, c.expected, bench::status_kb("VmHWM") - before, k.solves, k.evaluations,
       k.splits, k.moves, k.refills);
   return 0;
 }

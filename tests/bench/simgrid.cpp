@@ -6,22 +6,16 @@
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 #include <string>
 
 #include "cases.hpp"
+#include "meter.hpp"
 
 namespace sg = simgrid::s4u;
 
 namespace {
-
-double cpu() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 struct Run {
   bench::Case c;
@@ -63,10 +57,10 @@ struct Run {
     ++runs;
     if (runs == 1) {
       makespan = sg::Engine::get_clock();
-      cold = cpu() - begin;
+      cold = bench::cpu_seconds() - begin;
       if (cold >= seconds) return;
-      begin = cpu();  // once more, warm, and again until the time is up
-    } else if (cpu() - begin >= seconds) {
+      begin = bench::cpu_seconds();  // once more, warm, and again until the time is up
+    } else if (bench::cpu_seconds() - begin >= seconds) {
       return;
     }
     from = sg::Engine::get_clock();
@@ -102,14 +96,19 @@ int main(int argc, char** argv) {
     run.completed(static_cast<bench::Index>(reinterpret_cast<std::uintptr_t>(a.get_data<void>()) - 1));
   });
   sg::Engine::on_time_advance_cb([](double) { run.ended.clear(); });
-  run.begin = cpu();
+  bench::reset_peak();
+  const double before = bench::status_kb("VmRSS");
+  run.begin = bench::cpu_seconds();
   run.start_all();
   engine.run();
   const double warm_runs = run.runs > 1 ? static_cast<double>(run.runs - 1) : 1;
-  const double spent = run.runs > 1 ? cpu() - run.begin : run.cold;
+  const double spent = run.runs > 1 ? bench::cpu_seconds() - run.begin : run.cold;
   const double flows = static_cast<double>(c.flow_route.size());
-  fmt::print("simgrid {} n={} jit={} flows={} runs={} cpu={:.6f} flows/s={:.0f} makespan={:.12g}\n", argv[1], argv[2],
-             argv[3], flows, warm_runs, spent, warm_runs * flows / spent, run.makespan);
+  fmt::print(
+      "simgrid {} n={} jit={} flows={} runs={} cpu={:.6f} flows/s={:.0f} makespan={:.12g} "
+      "solver_kb={:.0f}\n",
+      argv[1], argv[2], argv[3], flows, warm_runs, spent, warm_runs * flows / spent, run.makespan,
+      bench::status_kb("VmHWM") - before);
   std::fflush(stdout);
   _exit(0);  // SimGrid's teardown is not what is measured
 }
