@@ -71,7 +71,7 @@ class FastSolver final : public FlowSolver {
   void member_rise(Group& group, Index at, Member m);
   void member_sink(Group& group, Index at, Member m);
 
-  // fast_levels.cpp: the certificate
+  // fast_levels.cpp: which resources are due; fast_fill.cpp: one resource
   struct Sums {
     double fixed = 0;   // bytes/s taken by flows held elsewhere
     double demand = 0;  // of the members, at level 1

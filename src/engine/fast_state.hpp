@@ -119,6 +119,11 @@ struct Group {
   bool touched = false;   // date out of date
 };
 
+// Rounding of a sum of n terms: levels closer than this are equal, a load above capacity by less is no overload.
+inline double slack(Index n) {
+  return 0x1p-51 * (n + 8.0);
+}
+
 // One use of a resource (of weight > 0): which, and where the entry stands in its columns.
 struct Hop {
   Index link;
