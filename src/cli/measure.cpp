@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
-#include "cuda/measure.hpp"
+#include "measure/measure.hpp"
 #include "overlap/error.hpp"
 
 namespace overlap::cli {

@@ -1,4 +1,4 @@
-#include "cuda/measure.hpp"
+#include "measure/measure.hpp"
 
 #include <fmt/format.h>
 

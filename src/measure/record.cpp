@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cuda/measure.hpp"
+#include "measure/measure.hpp"
 
 namespace overlap::cuda {
 

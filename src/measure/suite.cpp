@@ -1,10 +1,10 @@
-#include "cuda/suite.hpp"
+#include "measure/suite.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cuda/baseline.hpp"
+#include "measure/baseline.hpp"
 #include "overlap/error.hpp"
 
 namespace overlap::cuda {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/suite.hpp"
+#include "measure/suite.hpp"
 
 namespace overlap::cuda {
 

@@ -1,10 +1,10 @@
-#include "cuda/suite.hpp"
+#include "measure/suite.hpp"
 
 #include <set>
 
 #include "catch.hpp"
-#include "cuda/baseline.hpp"
-#include "cuda/measure.hpp"
+#include "measure/baseline.hpp"
+#include "measure/measure.hpp"
 #include "overlap/config.hpp"
 #include "overlap/error.hpp"
 #include "overlap/graph_check.hpp"

@@ -1,4 +1,4 @@
-#include "cuda/baseline.hpp"
+#include "measure/baseline.hpp"
 
 #include <array>
 
