@@ -93,7 +93,7 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
 }  // namespace
 
 ScheduleInfo async_tp_schedule() {
-  return {.name = "async-tp",
+  return {.name = "async_tp",
           .summary = "pull (or send) and multiply shard by shard, in two streams in turn",
           .source = "PyTorch async-TP over SymmetricMemory",
           .patterns = kPatterns,

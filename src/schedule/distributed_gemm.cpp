@@ -100,7 +100,7 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
 }  // namespace
 
 ScheduleInfo distributed_gemm_schedule() {
-  return {.name = "distributed-gemm",
+  return {.name = "distributed_gemm",
           .summary = "GEMM stages back to back while A (or the sums C) rotates between neighbours",
           .source = "CUTLASS distributed GEMM, examples 65 and 82",
           .patterns = kPatterns,

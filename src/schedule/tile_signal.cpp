@@ -32,7 +32,7 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
 }  // namespace
 
 ScheduleInfo tile_signal_schedule() {
-  return {.name = "tile-signal",
+  return {.name = "tile_signal",
           .summary = "GEMM tiles wait for or set flags, copies beside it move what is flagged",
           .source = "Triton-distributed (arXiv 2504.19442); TileLink (arXiv 2503.20313)",
           .patterns = kPatterns,

@@ -127,7 +127,7 @@ ScheduleInfo wave_groups_schedule() {
   ParamInfo channels = channels_param();
   channels.fallback = std::int64_t{2};
   return {
-      .name = "wave-groups",
+      .name = "wave_groups",
       .summary = "one GEMM signals groups of waves; the library reduces each group meanwhile",
       .source = "FlashOverlap (arXiv 2504.19519)",
       .patterns = kPatterns,

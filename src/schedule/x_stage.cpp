@@ -117,7 +117,7 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
 }  // namespace
 
 ScheduleInfo x_stage_schedule() {
-  return {.name = "x-stage",
+  return {.name = "x_stage",
           .summary = "remote stores out of the epilogue through a finite buffer; own pieces between bursts",
           .source = "X-Stage (arXiv 2607.23264)",
           .patterns = kPatterns,

@@ -30,8 +30,8 @@ TEST_CASE("schedules are well formed, free of races and right, over their search
   const Box numa = numa_box(50, 20, 10);
   const Box full = mesh(6);
   const Box sw = switched(8);
-  for (const char* name : {"hierarchical", "collectives", "flux", "tile-signal", "async-tp", "domino", "wave-groups",
-                           "x-stage", "bulk", "compressed", "distributed-gemm"}) {
+  for (const char* name : {"hierarchical", "collectives", "flux", "tile_signal", "async_tp", "domino", "wave_groups",
+                           "x_stage", "bulk", "compressed", "distributed_gemm"}) {
     const ScheduleInfo& info = find_schedule(name);
     for (const Pattern p : info.patterns) {
       bool ran = check_one(info, numa, p, {}, {1, 2, 4, 8});

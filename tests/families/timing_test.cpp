@@ -97,7 +97,7 @@ TEST_CASE("a host thread that launches slowly favours few launches") {
   Box box = switched(4);
   const Workload w = layer(Pattern::ag_gemm, 64, 1024, 1024, 4);
   BestOptions options;
-  options.schedules = {"serial", "async-tp"};
+  options.schedules = {"serial", "async_tp"};
   const Machine machine{box.topology, box.devices, {}};
   options.host_launch = Seconds(10e-6);
   const Best slow = find_best(w, machine, bare(), {}, options);
@@ -154,17 +154,17 @@ TEST_CASE("what tells the aliases from the families that they are points of") {
   }
   CHECK(count_ops(*graph_of("flux", box, rs, {}), stores) == 4 * 3 * 4);
   // Tile signalling: the same transfers by copies, no stores, tiles taken as they are ready.
-  const OpGraph tiles = *graph_of("tile-signal", box, rs, {});
+  const OpGraph tiles = *graph_of("tile_signal", box, rs, {});
   CHECK(count_ops(tiles, stores) == 0);
   CHECK(tiles.ops().size() == graph_of("flux", box, rs, {})->ops().size());
   CHECK(std::get<Gemm>(tiles.ops().front().work).order == PartOrder::ready);
   // Async-TP: no lane is for communication alone.
-  const OpGraph async = *graph_of("async-tp", box, ag, {});
+  const OpGraph async = *graph_of("async_tp", box, ag, {});
   std::vector<int> lane_gemms(async.lanes().size());
   for (const Op& op : async.ops()) lane_gemms[async.lane_refs(op.lanes)[0].index()] += gemms(op) ? 1 : 0;
   for (const int n : lane_gemms) CHECK(n > 0);
   // Distributed GEMM: sums accumulate in the GEMMs (beta = 1), nothing else adds.
-  const OpGraph rotating = *graph_of("distributed-gemm", box, rs, {});
+  const OpGraph rotating = *graph_of("distributed_gemm", box, rs, {});
   std::size_t accumulating = 0;
   for (const Op& op : rotating.ops()) {
     CHECK_FALSE(std::holds_alternative<Elementwise>(op.work));
@@ -199,7 +199,7 @@ TEST_CASE("Domino and wave groups equal their closed forms under ideal compute")
       };
       for (const auto& [name, given] : std::vector<std::pair<std::string, Given>>{
                {"domino", {{"rows", std::int64_t{2}}, {"cols", std::int64_t{2}}}},
-               {"wave-groups", {{"groups", std::int64_t{4}}, {"spare_sms", std::int64_t{0}}}}}) {
+               {"wave_groups", {{"groups", std::int64_t{4}}, {"spare_sms", std::int64_t{0}}}}}) {
         const ScheduleInfo& info = find_schedule(name);
         const Params params = complete_params(info, given);
         const auto form = info.closed_form({w, box.topology, box.devices, params}, times);

@@ -118,7 +118,7 @@ TEST_CASE("own pieces between the bursts shorten what the buffer makes the produ
   cost.effects = {false, false, false, false, false, false, false, true, false};
   const auto time_of = [&](const char* order, const char* coupling) {
     const auto g =
-        graph_of("x-stage", box, w,
+        graph_of("x_stage", box, w,
                  {{"order", std::string(order)}, {"coupling", std::string(coupling)}, {"pieces", std::int64_t{4}}});
     const Priced p = price(*g, {box.topology, box.devices, {}}, cost);
     return simulate(*g, p.demands, p.resources, {}).makespan;
