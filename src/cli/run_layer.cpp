@@ -46,7 +46,9 @@ std::vector<CutLimit> cut_limits(const Topology& topology, std::uint32_t ranks) 
     for (const DeviceId d : c.left) {
       if (d.index() < ranks) limit.left[d.index()] = true;
     }
-    out.push_back(std::move(limit));
+    // A cut with all ranks on one side bounds nothing: a large torus has thousands of them.
+    const auto inside = std::count(limit.left.begin(), limit.left.end(), true);
+    if (inside > 0 && inside < static_cast<std::ptrdiff_t>(ranks)) out.push_back(std::move(limit));
   }
   return out;
 }

@@ -38,7 +38,7 @@ std::vector<std::string> problems(const Case& c, std::size_t& runs) {
     for (const DeviceId d : cut.left) {
       if (d.index() < c.workload.tp) limit.left[d.index()] = true;
     }
-    cuts.push_back(std::move(limit));
+    if (std::count(limit.left.begin(), limit.left.end(), true) > 0) cuts.push_back(std::move(limit));
   }
   for (const ScheduleInfo& info : schedules()) {
     const Params params = complete_params(info, {});
