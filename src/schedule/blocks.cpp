@@ -9,13 +9,24 @@ namespace overlap::blocks {
 LaneId compute_lane(GraphBuilder& b, DeviceId device) {
   return b.lane(device, 0, "compute");
 }
+namespace {
+
+// "comm", "comm 2", "comm 3", ...: made once, since every transfer asks for its lane.
+const std::string& lane_name(const char* base, std::uint32_t index, std::vector<std::string>& names) {
+  while (names.size() <= index)
+    names.push_back(names.empty() ? std::string(base) : fmt::format("{} {}", base, names.size() + 1));
+  return names[index];
+}
+
+}  // namespace
+
 LaneId comm_lane(GraphBuilder& b, DeviceId device, std::uint32_t index) {
-  if (index == 0) return b.lane(device, 1, "comm");
-  return b.lane(device, 1 + 2 * index, fmt::format("comm {}", index + 1));
+  thread_local std::vector<std::string> names;
+  return b.lane(device, 1 + 2 * index, lane_name("comm", index, names));
 }
 LaneId reduce_lane(GraphBuilder& b, DeviceId device, std::uint32_t index) {
-  if (index == 0) return b.lane(device, 2, "reduce");
-  return b.lane(device, 2 + 2 * index, fmt::format("reduce {}", index + 1));
+  thread_local std::vector<std::string> names;
+  return b.lane(device, 2 + 2 * index, lane_name("reduce", index, names));
 }
 
 void push(std::vector<Slice>& stack, const Slice& s) {
