@@ -12,7 +12,8 @@ namespace overlap {
 namespace {
 
 std::string us(Seconds t) {
-  return fmt::format("{:.2f}", t.si() * 1e6);
+  const double v = t.si() * 1e6;
+  return fmt::format("{:.2f}", std::abs(v) < 0.005 ? 0.0 : v);  // never "-0.00"
 }
 
 // Heads of the phases, short enough for ten columns.

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t kBar = 28;
 
 std::string us(Seconds t) {
-  return fmt::format("{:.1f}", t.si() * 1e6);
+  const double v = t.si() * 1e6;
+  return fmt::format("{:.1f}", std::abs(v) < 0.05 ? 0.0 : v);  // never "-0.0"
 }
 
 // One makespan as a bar: '#' compute floor, '=' what GEMMs lose, '-' exposed communication, '.' launch, waiting, the

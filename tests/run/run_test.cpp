@@ -115,6 +115,36 @@ TEST_CASE("A straggler shifts the end by its delay") {
   CHECK((serial(late) - serial(on_time)).si() == Approx(delay.si()).epsilon(1e-9));
 }
 
+TEST_CASE("Sensitivities of an ideal serial run are those of Tcomp + Tcomm; what cannot matter has none") {
+  Experiment e = load_experiment(config("ideal"));
+  e.cost.effects = {};
+  e.cost.effects.launch = e.cost.effects.latency = e.cost.effects.hbm = false;
+  const Workload& w = e.workloads[0];
+  const ScheduleInfo& serial = find_schedule("serial");
+  const ScheduleRequest request{&serial, complete_params(serial, {{"mover", ParamValue(std::string("dma"))}})};
+  const ScheduleContext context{w, e.topology, e.devices, request.params};
+  const Machine machine{e.topology, e.devices, e.background};
+  const FinishedRun run = run_layer(*request.info, context, machine, e.cost, e.simulation);
+  const double total = run.timeline.makespan.si();
+  const double compute = phases(run.view()).computing().si();
+  double rate = 0.0;
+  double peak = 0.0;
+  bool memory = false;
+  for (const Sensitivity& s : sensitivities(e, w, request)) {
+    if (s.input.find("peak") != std::string::npos) peak = s.effect;
+    if (s.input.find(" rate") != std::string::npos && s.input.find("peak") == std::string::npos && s.effect < rate) {
+      rate = s.effect;
+    }
+    if (s.input.find("memory size") != std::string::npos) {
+      memory = true;
+      CHECK(s.effect == 0.0);
+    }
+  }
+  CHECK(memory);
+  CHECK(peak == Approx(-(compute / total) * 0.01 / 1.01).epsilon(1e-6));
+  CHECK(rate == Approx(-((total - compute) / total) * 0.01 / 1.01).epsilon(1e-6));
+}
+
 TEST_CASE("run: the report, its formats, and files that appear whole") {
   const Output text = program("run " + config("default"));
   CHECK(text.code == 0);
