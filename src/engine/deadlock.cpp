@@ -11,7 +11,7 @@ namespace overlap::engine {
 
 class Deadlock {
  public:
-  explicit Deadlock(const Run& run) : run_(run) {
+  explicit Deadlock(const Run& run) : run_(run), previous_(previous_in_lane(run.plan_)) {
     for (std::uint32_t i = 0; i < run.graph_.ops().size(); ++i) {
       if (!ended(i)) waiting_.push_back(i);
     }
@@ -80,7 +80,7 @@ class Deadlock {
   }
 
   void member_waits(std::uint32_t i, std::uint32_t m, std::vector<Wait>& out) const {
-    const std::uint32_t before = run_.plan_.lane_previous[m];
+    const std::uint32_t before = previous_[m];
     if (before != kNone && !ended(run_.plan_.member_op[before])) {
       out.push_back({i, run_.plan_.member_op[before], Why::lane, kNone, m});
       return;
@@ -187,6 +187,7 @@ class Deadlock {
   }
 
   const Run& run_;
+  std::vector<std::uint32_t> previous_;  // by member
   std::vector<std::uint32_t> waiting_;
 };
 

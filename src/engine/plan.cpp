@@ -18,15 +18,12 @@ class Walk {
   Walk(const OpGraph& graph, const Demands& demands, Visit visit)
       : graph_(graph), demands_(demands), visit_(visit), member_on_(graph.devices(), kNone) {}
 
-  void run() {
-    const auto n = static_cast<std::uint32_t>(graph_.ops().size());
-    for (std::uint32_t i = 0; i < n; ++i) {
-      const Op& op = graph_.ops()[i];
-      if (op.lanes.size() > 1) enter(op);
-      for (const Dep& d : graph_.deps(op.deps)) dependency(i, op, d);
-      if (const Gemm* gemm = std::get_if<Gemm>(&op.work)) parts(i, op, *gemm);
-      if (op.lanes.size() > 1) leave(op);
-    }
+  void visit_op(std::uint32_t i) {
+    const Op& op = graph_.ops()[i];
+    if (op.lanes.size() > 1) enter(op);
+    for (const Dep& d : graph_.deps(op.deps)) dependency(i, op, d);
+    if (const Gemm* gemm = std::get_if<Gemm>(&op.work)) parts(i, op, *gemm);
+    if (op.lanes.size() > 1) leave(op);
   }
 
  private:
@@ -90,60 +87,63 @@ class Walk {
   std::vector<std::uint32_t> member_on_;  // by device: member of the current op
 };
 
-template <class Visit>
-void walk(const OpGraph& graph, const Demands& demands, Visit visit) {
-  Walk<Visit>(graph, demands, visit).run();
-}
-
-void link_lanes(const OpGraph& graph, Plan& plan) {
-  std::vector<std::uint32_t> last(graph.lanes().size(), kNone);
-  plan.lane_first.assign(graph.lanes().size(), kNone);
-  for (std::uint32_t i = 0; i < graph.ops().size(); ++i) {
-    const Range lanes = graph.ops()[i].lanes;
-    for (std::uint32_t m = lanes.begin; m < lanes.end; ++m) {
-      plan.member_op[m] = i;
-      const std::size_t lane = graph.lane_refs({m, m + 1})[0].index();
-      if (last[lane] == kNone) {
-        plan.lane_first[lane] = m;
-      } else {
-        plan.lane_next[last[lane]] = m;
-        plan.lane_previous[m] = last[lane];
-        ++plan.member_pending[m];
-      }
-      last[lane] = m;
+// Appends an op to its lanes.
+void link_lanes(const OpGraph& graph, std::uint32_t i, std::vector<std::uint32_t>& last, Plan& plan) {
+  const Op& op = graph.ops()[i];
+  if (op.lanes.empty()) throw CheckError(fmt::format("op {} ({}) runs on no lane", i, graph.text(op.label)));
+  for (std::uint32_t m = op.lanes.begin; m < op.lanes.end; ++m) {
+    plan.member_op[m] = i;
+    const std::size_t lane = graph.lane_refs({m, m + 1})[0].index();
+    if (last[lane] == kNone) {
+      plan.lane_first[lane] = m;
+    } else {
+      plan.lane_next[last[lane]] = m;
+      ++plan.member_pending[m];
     }
+    last[lane] = m;
   }
 }
 
 }  // namespace
 
-Plan make_plan(const OpGraph& graph, const Demands& demands) {
-  if (demands.ops.size() != graph.ops().size()) {
-    throw CheckError(fmt::format("{} ops but {} demands", graph.ops().size(), demands.ops.size()));
+std::vector<std::uint32_t> previous_in_lane(const Plan& plan) {
+  std::vector<std::uint32_t> previous(plan.lane_next.size(), kNone);
+  for (std::uint32_t m = 0; m < plan.lane_next.size(); ++m) {
+    if (plan.lane_next[m] != kNone) previous[plan.lane_next[m]] = m;
   }
+  return previous;
+}
+
+Plan make_plan(const OpGraph& graph, const Demands& demands, bool with_previous) {
+  const auto ops = static_cast<std::uint32_t>(graph.ops().size());
   Plan plan;
-  std::size_t members = 0;
-  for (const Op& op : graph.ops()) {
-    if (op.lanes.empty()) throw CheckError(fmt::format("op {} runs on no lane", graph.text(op.label)));
-    members = std::max<std::size_t>(members, op.lanes.end);
-  }
+  const std::size_t members = ops == 0 ? 0 : graph.ops().back().lanes.end;  // lane references lie in order of ops
   plan.member_op.assign(members, kNone);
   plan.lane_next.assign(members, kNone);
-  plan.lane_previous.assign(members, kNone);
   plan.member_pending.assign(members, 0);
-  plan.part_pending.assign(graph.parts().size(), 0);
-  link_lanes(graph, plan);
+  plan.lane_first.assign(graph.lanes().size(), kNone);
+  plan.parts.resize(graph.parts().size());
 
+  // Counts at source + 2, so that after the sum source + 1 holds where the source's targets begin; filling moves it to
+  // where they end.
   const std::size_t sources = graph.ops().size() + graph.parts().size();
-  plan.successor_begin.assign(sources + 1, 0);
-  walk(graph, demands, [&plan](std::uint32_t source, std::uint32_t target) {
-    ++plan.successor_begin[source + 1];
-    ++((target & kPartBit) != 0 ? plan.part_pending[target & ~kPartBit] : plan.member_pending[target]);
+  plan.successor_begin.assign(sources + 2, 0);
+  Walk count(graph, demands, [&plan](std::uint32_t source, std::uint32_t target) {
+    ++plan.successor_begin[source + 2];
+    ++((target & kPartBit) != 0 ? plan.parts[target & ~kPartBit].pending : plan.member_pending[target]);
   });
-  for (std::size_t s = 0; s < sources; ++s) plan.successor_begin[s + 1] += plan.successor_begin[s];
-  plan.successors.resize(plan.successor_begin[sources]);
-  std::vector<std::uint32_t> next(plan.successor_begin.begin(), plan.successor_begin.end() - 1);
-  walk(graph, demands, [&](std::uint32_t source, std::uint32_t target) { plan.successors[next[source]++] = target; });
+  std::vector<std::uint32_t> last(graph.lanes().size(), kNone);
+  for (std::uint32_t i = 0; i < ops; ++i) {
+    link_lanes(graph, i, last, plan);
+    count.visit_op(i);
+  }
+  for (std::size_t s = 0; s < sources; ++s) plan.successor_begin[s + 2] += plan.successor_begin[s + 1];
+  plan.successors.resize(plan.successor_begin[sources + 1]);
+  Walk fill(graph, demands, [&plan](std::uint32_t source, std::uint32_t target) {
+    plan.successors[plan.successor_begin[source + 1]++] = target;
+  });
+  for (std::uint32_t i = 0; i < ops; ++i) fill.visit_op(i);
+  if (with_previous) plan.lane_previous = previous_in_lane(plan);
   return plan;
 }
 

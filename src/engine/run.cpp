@@ -11,7 +11,7 @@ namespace overlap::engine {
 Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resources, const SimOptions& options)
     : graph_(graph), demands_(demands), resources_(resources), options_(options) {
   check_demands(graph, demands, resources);
-  plan_ = make_plan(graph, demands);
+  plan_ = make_plan(graph, demands, !resources.streams.empty());
   const std::size_t n = graph.ops().size();
   left_ = n;
   const Seconds never(-1.0);
@@ -20,8 +20,6 @@ Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resource
   members_missing_.resize(n);
   activity_.assign(n, kNone);
   for (std::size_t i = 0; i < n; ++i) members_missing_[i] = graph.ops()[i].lanes.size();
-  part_unstarted_.assign(graph.parts().size(), 0);
-  part_unfinished_.assign(graph.parts().size(), 0);
   if (!resources.streams.empty()) {
     lane_reached_.assign(plan_.member_op.size(), -1.0);
     late_wait_.assign(plan_.member_op.size(), -1.0);
@@ -43,8 +41,8 @@ Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resource
 }
 
 void Run::make_members() {
+  if (plan_.member_op.size() == graph_.ops().size()) return;  // one each
   const auto several = [](const Op& o) { return o.lanes.size() > 1; };
-  if (std::none_of(graph_.ops().begin(), graph_.ops().end(), several)) return;
   member_times_.assign(graph_.ops().size(), kNone);
   for (std::uint32_t i = 0; i < graph_.ops().size(); ++i) {
     if (!several(op(i))) continue;
@@ -228,7 +226,7 @@ void Run::complete(std::uint32_t source) {
   for (const std::uint32_t target : plan_.targets(source)) {
     if ((target & kPartBit) != 0) {
       const std::uint32_t part = target & ~kPartBit;
-      if (--plan_.part_pending[part] == 0) part_ready(part);
+      if (--plan_.parts[part].pending == 0) part_ready(part);
       continue;
     }
     if (!lane_reached_.empty()) wait_met(target, source);
@@ -237,6 +235,10 @@ void Run::complete(std::uint32_t source) {
 }
 
 void Run::finish_timeline() {
+  for (std::size_t p = 0; p < timeline_.part_ends.size(); ++p) {  // a part without tiles whose kernel ended last
+    Seconds& end = timeline_.part_ends[p];
+    if (end.si() < 0.0) end = timeline_.ops[graph_.parts()[p].op.index()].end;
+  }
   Seconds last;
   for (const OpTimes& t : timeline_.ops) last = std::max(last, t.end);
   for (const StreamCosts& s : resources_.streams) last = std::max(last, s.release_join);

@@ -45,10 +45,7 @@ void Run::place_static(std::uint32_t index, std::vector<std::uint32_t>& more) {
   cohorts_[index].count = c.count;
   cohorts_[index].part = c.part;
   cohorts_[index].part_end = c.part_end;
-  if (c.part < graph_.parts().size() && plan_.part_pending[c.part] != 0) {
-    return;  // parked
-  }
-  run_static(index);
+  if (is_ready(c.part)) run_static(index);  // else it stays parked
 }
 
 void Run::run_static(std::uint32_t index) {

@@ -233,4 +233,10 @@ TEST_CASE("parts without tiles complete when their waits are met") {
   const Timeline t = b.run();
   CHECK(t.part_ends[0].si() == 0);
   CHECK(t.part_ends[2].si() == near(2));
+
+  Bench after(1);  // met after the kernel has ended
+  const OpId late = after.fixed({0, 1}, 5);
+  const OpId gemm = after.kernel({0, 0}, {.parts = {3, 0}, .tile = 1, .waits = {{}, {on(late)}}});
+  const OpId user = after.fixed({0, 2}, 1, {after.part(gemm, 1)});
+  CHECK(begin_of(after.run(), user) == near(5));
 }
