@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "config/paths.hpp"
 #include "config/reader.hpp"
@@ -64,7 +65,13 @@ Budget load_budget(const std::string& path) {
   const Object o(doc.root(), {"budget", kBudgetKeys});
   Budget b;
   b.name = o.at("name").text();
-  for (const Cursor& c : o.at("data").items()) b.data.push_back(config::resolve(c.text(), file, "tests/data"));
+  for (const Cursor& c : o.at("data").items()) {
+    // A folder beside the budget file, or a file looked up like any other.
+    const std::filesystem::path beside = std::filesystem::path(file).parent_path() / c.text();
+    std::error_code none;
+    const bool folder = std::filesystem::is_directory(beside, none);
+    b.data.push_back(folder ? beside.lexically_normal().string() : config::resolve(c.text(), file, "tests/data"));
+  }
   b.device = config::resolve(o.at("device").text(), file, "configs/devices");
   b.topology = config::resolve(o.at("topology").text(), file, "topologies");
   for (const Cursor& c : o.at("thresholds").items()) b.thresholds.push_back(read_threshold(c));
