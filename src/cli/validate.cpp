@@ -17,6 +17,7 @@ Action validate_command(Options& o) {
   o.option("--json", r->json_file, "FILE", "also write the result as JSON");
   o.option("--junit", r->junit_file, "FILE", "also write the thresholds as JUnit XML");
   o.option("--records", r->records_file, "FILE", "also write measured and predicted time of every record as CSV");
+  o.flag("--unseen", r->unseen, "cross-validate: no measured GEMM of a record's n, nor of its pieces, goes in");
   o.flag("--ablation", r->ablation, "score once more with each effect switched off");
   o.option("--explain", r->explain, "N|TEXT",
            "compare one record op by op with its measured spans: its number, or text of file:line");

@@ -84,9 +84,9 @@ Choice library_choice(const KernelTable& t, const KernelCase& c) {
     const double tiles = output_tiles(k, c);
     for (const double s : kSplits) {
       const double steps = std::ceil(std::ceil(c.k / kStep) / s);
-      if (s > 1 && (tiles * s > 2 * t.sms || steps < 6)) break;
+      if (s > 1 && (tiles * s > 2 * c.sms || steps < 6)) break;
       const KernelTimes& e = k.choice;
-      double v = e.fixed.si() + std::ceil(tiles * s / t.sms) * (e.wave.si() + e.step.si() * steps) +
+      double v = e.fixed.si() + std::ceil(tiles * s / c.sms) * (e.wave.si() + e.step.si() * steps) +
                  e.memory * c.least_bytes / t.hbm.si();
       if (s > 1) v += t.choice_reduction.si() + t.choice_reduction_share * partial_bytes(c, s) / t.hbm.si();
       if (v < least) {
@@ -111,6 +111,13 @@ void index_rows(KernelTable& t) {
     const MeasuredGemm& g = t.rows[i];
     t.by_kernel[g.kernel].push_back({i, place_of(t, t.kernels[g.kernel], case_of(t, g), g.splits)});
   }
+}
+
+std::shared_ptr<const KernelTable> without_columns(const KernelTable& t, std::uint32_t n) {
+  auto out = std::make_shared<KernelTable>(t);
+  std::erase_if(out->rows, [n](const MeasuredGemm& g) { return g.n == n; });
+  index_rows(*out);
+  return out;
 }
 
 const MeasuredGemm* exact_row(const KernelTable& t, const KernelCase& c) {
@@ -153,9 +160,7 @@ GemmPlan plan_from_table(const GemmQuery& q, const KernelTable& t) {
   c.sms = q.sms == 0 ? t.sms : std::min(q.sms, t.sms);
   const bool plain = q.parts.size() < 2;
   const MeasuredGemm* exact = plain ? exact_row(t, c) : nullptr;
-  KernelCase as_launched = c;
-  as_launched.sms = t.sms;
-  const Choice choice = exact != nullptr ? Choice{exact->kernel, exact->splits} : library_choice(t, as_launched);
+  const Choice choice = exact != nullptr ? Choice{exact->kernel, exact->splits} : library_choice(t, c);
   const KernelModel& k = t.kernels[choice.kernel];
   double tiles = output_tiles(k, c);
   if (!plain) {

@@ -127,6 +127,7 @@ Demand Pricer::transfer(const Op& op, const Transfer& t) {
       if (options_.network == NetworkModel::alpha_beta) d.cap = machine_.topology.route_bandwidth(from, to);
     } else {
       d.cap = copy_rate(from) * 0.5;
+      if (port_[from.index()].valid()) d.share = kLocalShare;
     }
   }
   if (t.mover == Mover::remote_store && t.fan == Fan::copy && d.work.si() > 0) {

@@ -69,7 +69,7 @@ Demand Pricer::gemm(const Op& op, const Gemm& g) {
     if (const ResourceId p = port_[dev.index()]; p.valid() && !it->second.whole) {
       // At its lone rate on all SMs a GEMM fills the path; copies go first (its share is small).
       uses.push_back({p, t.tile_time.si() / t.tile_traffic.si() / device(dev).sms});
-      d.share = 1e-3;
+      d.share = kLocalShare;
     }
     d.uses = intern(std::move(uses));
   }
@@ -117,6 +117,7 @@ Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
   d.kind = DemandKind::fluid;
   d.work = graph_.bytes(op.reads) + graph_.bytes(op.writes);
   d.cap = copy_rate(dev);
+  if (port_[dev.index()].valid()) d.share = kLocalShare;
   std::vector<Use> uses;
   const auto touch = [&](Range slices, bool read) {
     for (const Slice& s : graph_.slices(slices)) {

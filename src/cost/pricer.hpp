@@ -13,6 +13,9 @@
 
 namespace overlap::cost {
 
+// Fairness weight of GEMMs and of memory-bound work of the device itself against copies over links, which go first.
+inline constexpr double kLocalShare = 1e-3;
+
 class Pricer {
  public:
   Pricer(const OpGraph& graph, const Machine& machine, const CostOptions& options);

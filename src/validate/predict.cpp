@@ -18,7 +18,10 @@ Seconds joined(const OpGraph& graph, const Timeline& t, const Device& device, bo
   for (std::size_t i = 0; i < graph.ops().size(); ++i) {
     for (const LaneId l : graph.lane_refs(graph.ops()[i].lanes)) {
       const bool local = graph.lane(l).device.v == 0;
-      end = std::max(end, t.ops[i].end + (local ? device.stream.join : device.stream.remote_join));
+      const bool timing_stream = graph.lane(l).index == 0;
+      const Seconds path = local ? device.stream.join + (timing_stream ? Seconds() : device.stream.local_wait)
+                                 : device.stream.remote_join;
+      end = std::max(end, t.ops[i].end + path);
     }
   }
   return end;

@@ -174,6 +174,7 @@ int run(const Request& q, Style style) {
   if (set.records.empty()) throw InputError(b.data.front(), "no record that can be replayed");
   ReplayOptions options;
   options.seeds = static_cast<std::uint32_t>(q.seeds);
+  options.unseen = q.unseen;
   if (!q.explain.empty()) {
     fmt::print("{}", explain_text(find_record(set, q.explain), device, topology, options));
     return 0;

@@ -22,6 +22,7 @@ struct Request {
   std::string records_file;
   std::string explain;
   bool ablation = false;
+  bool unseen = false;
 };
 
 // One line of a budget: a measure of a group (or of "picks", "overall") and its limit.

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "cost/kernel_model.hpp"
 #include "overlap/validate.hpp"
 
 namespace overlap {
@@ -145,8 +146,16 @@ Validation validate(const RecordSet& set, const Device& device, const Topology& 
   Validation v;
   std::vector<std::size_t> all;
   std::map<std::string, std::vector<std::size_t>> groups;
+  std::map<std::uint32_t, Device> without;  // by n
   for (std::size_t i = 0; i < set.records.size(); ++i) {
-    v.predictions.push_back(predict(set.records[i], device, topology, options));
+    const Record& r = set.records[i];
+    if (options.unseen && device.gemm.kernels && r.shape.n > 0) {
+      auto [it, fresh] = without.try_emplace(r.shape.n, device);
+      if (fresh) it->second.gemm.kernels = cost::without_columns(*device.gemm.kernels, r.shape.n);
+      v.predictions.push_back(predict(r, it->second, topology, options));
+    } else {
+      v.predictions.push_back(predict(r, device, topology, options));
+    }
     all.push_back(i);
     groups[set.records[i].group()].push_back(i);
   }
