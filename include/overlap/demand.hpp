@@ -61,7 +61,8 @@ struct TileDemand {
   Bytes tile_traffic;      // HBM bytes of one tile; the rate at which they flow alone is traffic / time
   Range part_tiles;        // into Demands::part_tiles: tiles of each part, in index order
   double last_wave = 1.0;  // time of a last, partly filled wave, in tile times
-  double mma_share = 1.0;  // share of the tile time in which MMAs run: its load on a power cap, and what a cap stretches
+  double mma_share =
+      1.0;  // share of the tile time in which MMAs run: its load on a power cap, and what a cap stretches
 };
 
 struct Demands {

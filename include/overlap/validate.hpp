@@ -51,8 +51,8 @@ RecordSet read_records(const std::vector<std::string>& paths);
 struct ReplayOptions {
   CostOptions cost;
   std::uint32_t seeds = 9;  // runs of a record whose outcome is a race
-  // Predict every record with a kernel table that lacks all rows of its n: no measured GEMM of that weight shape, nor of
-  // a piece of it, goes in (the coefficients of the kernels stay).
+  // Predict every record with a kernel table that lacks all rows of its n: no measured GEMM of that weight shape, nor
+  // of a piece of it, goes in (the coefficients of the kernels stay).
   bool unseen = false;
 };
 

@@ -134,22 +134,29 @@ bool Run::end_issues(std::uint32_t tank) {
   return ended;
 }
 
-// Not full: everybody issues at its cap. Full: all together at the rate of the drain, in proportion to their caps.
+// Not full: everybody issues at its cap. Full: all together at the rate of the drain. Each takes the room that its own
+// drain makes, up to its cap; room that others leave goes to all in proportion to what they could still issue. So a
+// store's issue never falls below min(cap, its drain), and the caps on drains settle at once.
 void Run::set_issue_rates(TankState& t) {
   double level = 0.0;
   double drain = 0.0;
   double issue = 0.0;
+  double own = 0.0;
   for (const std::uint32_t index : t.stores) {
     const Store& s = stores_[index];
     level += s.issued - s.drained;
     drain += s.drain_rate;
-    if (s.issuing) issue += demand(s.op).cap.si();
+    if (!s.issuing) continue;
+    issue += demand(s.op).cap.si();
+    own += std::min(demand(s.op).cap.si(), s.drain_rate);
   }
-  const bool full = level >= t.capacity * (1.0 - kEmpty);
-  const double factor = full && issue > drain ? drain / issue : 1.0;
+  const bool full = level >= t.capacity * (1.0 - kEmpty) && issue > drain;
+  const double share = full && issue > own ? (drain - own) / (issue - own) : 0.0;
   for (const std::uint32_t index : t.stores) {
     Store& s = stores_[index];
-    s.issue_rate = s.issuing ? factor * demand(s.op).cap.si() : 0.0;
+    const double cap = demand(s.op).cap.si();
+    const double least = std::min(cap, s.drain_rate);
+    s.issue_rate = !s.issuing ? 0.0 : full ? least + share * (cap - least) : cap;
   }
 }
 

@@ -137,8 +137,16 @@ OpGraph collective(CollectiveKind kind, std::uint64_t bytes, std::uint32_t devic
     const bool small_out = kind == CollectiveKind::reduce_scatter;
     const BufferId in = plain(g, d, small_in ? shard : bytes, BufferRole::input);
     const BufferId out = plain(g, d, small_out ? shard : bytes, BufferRole::output);
-    reads.push_back(g.all(in));
-    writes.push_back(g.all(out));
+    if (kind == CollectiveKind::all_to_all) {  // a piece for each member, by columns: a small buffer is one row
+      for (std::uint32_t j = 0; j < devices; ++j) {
+        const Extent e = piece(g.all(in).cols, devices, j);
+        reads.push_back(g.cols(in, e.begin, e.size));
+        writes.push_back(g.cols(out, e.begin, e.size));
+      }
+    } else {
+      reads.push_back(g.all(in));
+      writes.push_back(g.all(out));
+    }
     g.input({Matrix::x, 0, small_in ? r * g.all(in).rows : 0, 0, g.all(in)});
     if (small_in) g.output({Matrix::x, 0, 0, 0, g.all(out)});
   }

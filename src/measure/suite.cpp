@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "measure/baseline.hpp"
 #include "overlap/error.hpp"
@@ -104,8 +106,10 @@ void add_gemms(std::vector<Job>& jobs) {
   }
   for (const GemmShape& s : gather_shapes()) shapes.push_back(s);
   for (const GemmShape& s : scatter_shapes()) shapes.push_back(s);
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> seen;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const GemmShape s = shapes[i];
+    if (!seen.emplace(s.m, s.n, s.k).second) continue;  // layers share shapes with the sweep
     Job j = plain_job("gemm", fmt::format("{}, \"gpus\": 1", shape_keys(s)), [s] { return single_gemm(s); });
     j.group = fmt::format("gemm {}", i / 24);
     jobs.push_back(std::move(j));
