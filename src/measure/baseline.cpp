@@ -1,5 +1,6 @@
 #include "measure/baseline.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "overlap/graph_builder.hpp"
@@ -115,6 +116,28 @@ OpGraph single_gemm(GemmShape shape) {
   return std::move(g).finish();
 }
 
+OpGraph tiled_gemm(GemmShape shape, GemmShape tile) {
+  GraphBuilder g(1);
+  const DeviceId d(0U);
+  const Operands o = operands(g, d, shape, 0, 0);
+  Gemm work = work_of(shape, false);
+  work.order = PartOrder::fixed;
+  const OpId op = g.fused_gemm(g.lane(d, 0, "compute"), work, {.label = g.label("tiles")});
+  for (std::uint32_t row = 0; row < shape.m; row += tile.m) {
+    for (std::uint32_t col = 0; col < shape.n; col += tile.n) {
+      const Rect r{row, std::min(tile.m, shape.m - row), col, std::min(tile.n, shape.n - col)};
+      Slice a = o.x;
+      a.row = r.row;
+      a.rows = r.rows;
+      Slice b = o.w;
+      b.col = r.col;
+      b.cols = r.cols;
+      g.part(op, {r, {}, std::array{a}, std::array{b}, std::array{Slice{o.y.buffer, r.row, r.rows, r.col, r.cols}}});
+    }
+  }
+  return std::move(g).finish();
+}
+
 OpGraph copies(const CopyCase& c) {
   GraphBuilder g(c.same_device ? 1 : 2);
   const DeviceId a(0U);
@@ -137,15 +160,12 @@ OpGraph collective(CollectiveKind kind, std::uint64_t bytes, std::uint32_t devic
     const bool small_out = kind == CollectiveKind::reduce_scatter;
     const BufferId in = plain(g, d, small_in ? shard : bytes, BufferRole::input);
     const BufferId out = plain(g, d, small_out ? shard : bytes, BufferRole::output);
-    if (kind == CollectiveKind::all_to_all) {  // a piece for each member, by columns: a small buffer is one row
-      for (std::uint32_t j = 0; j < devices; ++j) {
-        const Extent e = piece(g.all(in).cols, devices, j);
-        reads.push_back(g.cols(in, e.begin, e.size));
-        writes.push_back(g.cols(out, e.begin, e.size));
-      }
-    } else {
-      reads.push_back(g.all(in));
-      writes.push_back(g.all(out));
+    const std::uint32_t pieces = kind == CollectiveKind::all_to_all ? devices : 1;
+    for (std::uint32_t i = 0; i < pieces; ++i) {
+      const Extent from = piece(g.all(in).rows, pieces, i);
+      const Extent to = piece(g.all(out).rows, pieces, i);
+      reads.push_back(g.rows(in, from.begin, from.size));
+      writes.push_back(g.rows(out, to.begin, to.size));
     }
     g.input({Matrix::x, 0, small_in ? r * g.all(in).rows : 0, 0, g.all(in)});
     if (small_in) g.output({Matrix::x, 0, 0, 0, g.all(out)});

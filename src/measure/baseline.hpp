@@ -15,6 +15,8 @@ OpGraph collective_only(const Workload& w, bool library);
 
 // One GEMM on one device.
 OpGraph single_gemm(GemmShape shape);
+// The same with one part a tile of tile.m x tile.n, in index order: one kernel whose tiles tell their end.
+OpGraph tiled_gemm(GemmShape shape, GemmShape tile);
 // `chunks` copies of `bytes` from device 0 to 1 (and back), dealt out to `streams` lanes.
 struct CopyCase {
   std::uint64_t bytes = 0;

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
-#include <tuple>
 
 #include "measure/baseline.hpp"
 #include "overlap/error.hpp"
@@ -27,9 +25,15 @@ std::string shape_keys(GemmShape s) {
   return fmt::format("\"m\": {}, \"n\": {}, \"k\": {}", s.m, s.n, s.k);
 }
 
+std::string underscored(std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '-', '_');
+  return out;
+}
+
 const ScheduleInfo* schedule_named(std::string_view name) {
   for (const ScheduleInfo& s : schedules()) {
-    if (s.name == name) return &s;
+    if (underscored(s.name) == name) return &s;
   }
   return nullptr;
 }
@@ -56,8 +60,8 @@ std::vector<Point> gather_points() {
   }
   for (const char* v : {"single_ring", "double_ring", "all_to_all"})
     out.push_back({"intrafusion", {{"variant", word(v)}}});
-  out.push_back({"looped", {{"direction", word("uni")}}});
-  out.push_back({"looped", {{"direction", word("bi")}}});
+  out.push_back({"looped_einsum", {{"direction", word("uni")}}});
+  out.push_back({"looped_einsum", {{"direction", word("bi")}}});
   out.push_back({"shard_p2p", {{"order", word("ring")}}});
   for (const std::int64_t d : {1, 4}) out.push_back({"commfuse", {{"chunks", number(d)}}});
   out.push_back({"async_tp", {}});
@@ -74,8 +78,8 @@ std::vector<Point> scatter_points() {
   for (const std::int64_t d : {1, 2, 4, 8}) out.push_back({"commfuse", {{"chunks", number(d)}}});
   for (const char* v : {"single_ring", "double_ring", "all_to_all"})
     out.push_back({"intrafusion", {{"variant", word(v)}}});
-  out.push_back({"looped", {{"direction", word("uni")}}});
-  out.push_back({"looped", {{"direction", word("bi")}}});
+  out.push_back({"looped_einsum", {{"direction", word("uni")}}});
+  out.push_back({"looped_einsum", {{"direction", word("bi")}}});
   out.push_back({"shard_p2p", {{"order", word("ring")}}});
   out.push_back({"wave_groups", {}});
   out.push_back({"async_tp", {}});
@@ -94,22 +98,24 @@ Job plain_job(std::string section, std::string keys, std::function<OpGraph()> gr
 
 void add_gemms(std::vector<Job>& jobs) {
   std::vector<GemmShape> shapes;
+  const auto add = [&](const GemmShape& s) {
+    const auto same = [&](const GemmShape& o) { return o.m == s.m && o.n == s.n && o.k == s.k; };
+    if (std::find_if(shapes.begin(), shapes.end(), same) == shapes.end()) shapes.push_back(s);
+  };
   for (const std::uint32_t m : {64U, 128U, 256U, 512U, 1024U, 2048U, 4096U, 8192U}) {
     for (const auto& [n, k] :
          {std::pair{4096U, 4096U}, {1280U, 8192U}, {8192U, 3584U}, {28672U, 4096U}, {512U, 16384U}, {7168U, 2048U}}) {
-      shapes.push_back({m, n, k});
+      add({m, n, k});
     }
   }
-  for (const std::uint32_t e : {1024U, 2048U, 3072U, 4096U, 6144U, 8192U, 10240U}) shapes.push_back({e, e, e});
+  for (const std::uint32_t e : {1024U, 2048U, 3072U, 4096U, 6144U, 8192U, 10240U}) add({e, e, e});
   for (const std::uint32_t m : {832U, 1472U, 2176U, 3392U, 5504U}) {
-    for (const auto& [n, k] : {std::pair{5888U, 4736U}, {3200U, 9472U}, {10112U, 1664U}}) shapes.push_back({m, n, k});
+    for (const auto& [n, k] : {std::pair{5888U, 4736U}, {3200U, 9472U}, {10112U, 1664U}}) add({m, n, k});
   }
-  for (const GemmShape& s : gather_shapes()) shapes.push_back(s);
-  for (const GemmShape& s : scatter_shapes()) shapes.push_back(s);
-  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> seen;
+  for (const GemmShape& s : gather_shapes()) add(s);
+  for (const GemmShape& s : scatter_shapes()) add(s);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const GemmShape s = shapes[i];
-    if (!seen.emplace(s.m, s.n, s.k).second) continue;  // layers share shapes with the sweep
     Job j = plain_job("gemm", fmt::format("{}, \"gpus\": 1", shape_keys(s)), [s] { return single_gemm(s); });
     j.group = fmt::format("gemm {}", i / 24);
     jobs.push_back(std::move(j));
@@ -233,6 +239,19 @@ void add_layers(std::vector<Job>& jobs, Pattern pattern, const std::vector<GemmS
   }
 }
 
+// Finish time of every tile of the tile kernel: one part a tile.
+void add_tiles(std::vector<Job>& jobs) {
+  for (const GemmShape s : {GemmShape{4096, 4096, 4096}, {8192, 8192, 1024}, {2048, 7168, 4096}, {16384, 1280, 8192}}) {
+    Job j =
+        plain_job("tiles", fmt::format("{}, \"tile_rows\": 128, \"tile_cols\": 256, \"gpus\": 1", shape_keys(s)), [s] {
+          return tiled_gemm(s, {128, 0, 256});
+        });
+    j.spans = true;
+    j.tiles = true;
+    jobs.push_back(std::move(j));
+  }
+}
+
 // What settles who comes first when a collective and a GEMM want the same SMs.
 void add_race(std::vector<Job>& jobs, const Topology& topology, const std::vector<Device>& devices) {
   struct Environment {
@@ -273,8 +292,8 @@ void add_race(std::vector<Job>& jobs, const Topology& topology, const std::vecto
 }  // namespace
 
 const std::vector<std::string>& suite_sections() {
-  static const std::vector<std::string> names = {"primitives", "gemm",    "contention",
-                                                 "ag_gemm",    "gemm_rs", "interdecom_env"};
+  static const std::vector<std::string> names = {"primitives", "gemm",           "contention", "ag_gemm",
+                                                 "gemm_rs",    "interdecom_env", "tiles"};
   return names;
 }
 
@@ -316,7 +335,7 @@ MeasuredName measured_name(const ScheduleInfo& info, const Params& params) {
   const auto with = [&](std::string base) { return mover.empty() ? base : base + "_" + mover; };
   if (info.name == "serial") return {with("serial"), 1};
   if (info.name == "interdecom") return {with("interdecom"), integer("d")};
-  std::string name(info.name);
+  std::string name = underscored(info.name);
   std::string variant = text("variant");
   std::replace(variant.begin(), variant.end(), '-', '_');
   if (info.name == "ficco") {
@@ -375,6 +394,7 @@ std::vector<Job> suite(const Topology& topology, const std::vector<Device>& devi
   if (wanted("ag_gemm")) add_layers(jobs, Pattern::ag_gemm, gather_shapes(), gather_points(), topology, devices);
   if (wanted("gemm_rs")) add_layers(jobs, Pattern::gemm_rs, scatter_shapes(), scatter_points(), topology, devices);
   if (wanted("interdecom_env")) add_race(jobs, topology, devices);
+  if (wanted("tiles")) add_tiles(jobs);
   return jobs;
 }
 

@@ -1,5 +1,6 @@
 #include "measure/suite.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "catch.hpp"
@@ -29,6 +30,13 @@ TEST_CASE("the suite names every record once and covers every section") {
     sections.insert(j.section);
   }
   CHECK(sections.size() == suite_sections().size());
+  for (const char* name : {"interdecom", "hetero_unfused", "intrafusion", "looped_einsum", "shard_p2p", "commfuse",
+                           "async_tp", "flux", "wave_groups", "serial_dma"}) {
+    CAPTURE(name);
+    CHECK(std::any_of(keys.begin(), keys.end(), [&](const std::string& k) {
+      return k.find("\"schedule\": \"" + std::string(name)) != std::string::npos;
+    }));
+  }
   CHECK(keys.size() > 800);
   CHECK_THROWS_AS(suite(m.topology, m.devices, {"gem"}), InputError);
 }

@@ -20,7 +20,19 @@
 #define gpuGetLastError OVERLAP_GPU(GetLastError)
 #define gpuGetDeviceCount OVERLAP_GPU(GetDeviceCount)
 #define gpuSetDevice OVERLAP_GPU(SetDevice)
-#define gpuDeviceProp OVERLAP_GPU(DeviceProp)
+#if defined(__HIP_PLATFORM_AMD__)
+#define gpuDeviceProp hipDeviceProp_t
+#define gpuFreeHost hipHostFree
+#define gpuHostAlloc hipHostMalloc
+#define gpuHostAllocMapped hipHostMallocMapped
+#define gpuHostAllocPortable hipHostMallocPortable
+#else
+#define gpuDeviceProp cudaDeviceProp
+#define gpuFreeHost cudaFreeHost
+#define gpuHostAlloc cudaHostAlloc
+#define gpuHostAllocMapped cudaHostAllocMapped
+#define gpuHostAllocPortable cudaHostAllocPortable
+#endif
 #define gpuGetDeviceProperties OVERLAP_GPU(GetDeviceProperties)
 #define gpuDeviceSynchronize OVERLAP_GPU(DeviceSynchronize)
 #define gpuDeviceCanAccessPeer OVERLAP_GPU(DeviceCanAccessPeer)
@@ -36,10 +48,6 @@
 #define gpuMemcpyPeerAsync OVERLAP_GPU(MemcpyPeerAsync)
 #define gpuMemset OVERLAP_GPU(Memset)
 #define gpuMemsetAsync OVERLAP_GPU(MemsetAsync)
-#define gpuHostAlloc OVERLAP_GPU(HostAlloc)
-#define gpuFreeHost OVERLAP_GPU(FreeHost)
-#define gpuHostAllocMapped OVERLAP_GPU(HostAllocMapped)
-#define gpuHostAllocPortable OVERLAP_GPU(HostAllocPortable)
 #define gpuStream_t OVERLAP_GPU(Stream_t)
 #define gpuStreamCreateWithPriority OVERLAP_GPU(StreamCreateWithPriority)
 #define gpuStreamNonBlocking OVERLAP_GPU(StreamNonBlocking)

@@ -1,6 +1,4 @@
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
+#include "cuda/device/gpu_types.cuh"
 #include "cuda/device/input_value.hpp"
 #include "cuda/device/kernels.hpp"
 
@@ -8,12 +6,6 @@ namespace overlap::gpu {
 namespace {
 
 constexpr int kThreads = 512;
-
-__device__ std::uint64_t clock_ns() {
-  std::uint64_t t;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-  return t;
-}
 
 __global__ void gate(const volatile std::uint32_t* flag, std::uint32_t value, std::uint64_t* stamp) {
   constexpr std::uint64_t kTimeout = 2000000000ULL;
@@ -57,25 +49,6 @@ __global__ void __launch_bounds__(kThreads) copy(const DevicePiece* pieces, std:
       copy_words<std::uint8_t>(p);
     }
   }
-}
-
-__device__ float to_float(float v) {
-  return v;
-}
-__device__ float to_float(__nv_bfloat16 v) {
-  return __bfloat162float(v);
-}
-__device__ float to_float(__half v) {
-  return __half2float(v);
-}
-__device__ void from_float(float v, float& out) {
-  out = v;
-}
-__device__ void from_float(float v, __nv_bfloat16& out) {
-  out = __float2bfloat16_rn(v);
-}
-__device__ void from_float(float v, __half& out) {
-  out = __float2half_rn(v);
 }
 
 template <class T, int kWidth>
@@ -156,9 +129,9 @@ void launch_sum(const DeviceSum& s, std::uint32_t ctas, gpuStream_t stream) {
   if (s.type == Element::f32) {
     launch_sum_of<float>(s, ctas, stream);
   } else if (s.type == Element::f16) {
-    launch_sum_of<__half>(s, ctas, stream);
+    launch_sum_of<Half>(s, ctas, stream);
   } else {
-    launch_sum_of<__nv_bfloat16>(s, ctas, stream);
+    launch_sum_of<Bfloat16>(s, ctas, stream);
   }
   check(gpuGetLastError(), "sum kernel");
 }
@@ -174,9 +147,9 @@ void launch_fill(void* dst, std::uint64_t pitch, std::uint32_t rows, std::uint32
   if (type == Element::f32) {
     fill<<<kBlocks, 256, 0, stream>>>(static_cast<float*>(dst), pitch, rows, cols, stream_key, global_row, global_col);
   } else if (type == Element::f16) {
-    fill<<<kBlocks, 256, 0, stream>>>(static_cast<__half*>(dst), pitch, rows, cols, stream_key, global_row, global_col);
+    fill<<<kBlocks, 256, 0, stream>>>(static_cast<Half*>(dst), pitch, rows, cols, stream_key, global_row, global_col);
   } else {
-    fill<<<kBlocks, 256, 0, stream>>>(static_cast<__nv_bfloat16*>(dst), pitch, rows, cols, stream_key, global_row,
+    fill<<<kBlocks, 256, 0, stream>>>(static_cast<Bfloat16*>(dst), pitch, rows, cols, stream_key, global_row,
                                       global_col);
   }
   check(gpuGetLastError(), "fill kernel");

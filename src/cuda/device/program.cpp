@@ -9,6 +9,8 @@
 namespace overlap::gpu {
 namespace {
 
+constexpr std::size_t kClockWindow = 5;
+
 gpuEvent_t timing_event(std::uint32_t gpu) {
   check(gpuSetDevice(static_cast<int>(gpu)), "cudaSetDevice");
   gpuEvent_t e = nullptr;
@@ -67,10 +69,7 @@ void Program::enqueue(bool timed) {
 
 void Program::warm() {
   enqueue(false);
-  for (std::uint32_t g = 0; g < machine_.session.gpus(); ++g) {
-    check(gpuSetDevice(static_cast<int>(g)), "cudaSetDevice");
-    check(gpuDeviceSynchronize(), "cudaDeviceSynchronize");
-  }
+  machine_.session.wait_for_all();
 }
 
 void Program::gate(std::uint32_t value) {
@@ -117,6 +116,7 @@ Seconds Program::gated_run(Seconds idle, bool timed) {
     check(gpuMemcpy(&stamp, stamps_[0].get() + first_lane_[0].index() * sizeof stamp, sizeof stamp, gpuMemcpyDefault),
           "cudaMemcpy");
     if (stamp == 0) continue;  // the gate gave up: some launch waited for the GPU, as a module load does
+    if (timed) note_clocks();
     float ms = 0;
     check(gpuEventElapsedTime(&ms, released_[0], end_), "cudaEventElapsedTime");
     return Seconds(static_cast<double>(ms) * 1e-3);
@@ -135,8 +135,8 @@ Seconds Program::since_release(gpuEvent_t event, std::uint32_t gpu) const {
   return Seconds(static_cast<double>(ms) * 1e-3);
 }
 
-// How much later than GPU 0 each GPU was released, by the difference of their clocks against its usual value.
-std::vector<Seconds> Program::clock_shift(Seconds& error) {
+// Difference of each GPU's clock from GPU 0's at this run's release.
+void Program::note_clocks() {
   auto& history = machine_.session.clock_offsets;
   std::vector<std::uint64_t> stamp(history.size(), 0);
   for (std::size_t g = 0; g < history.size(); ++g) {
@@ -144,18 +144,23 @@ std::vector<Seconds> Program::clock_shift(Seconds& error) {
     check(gpuMemcpy(&stamp[g], stamps_[g].get() + first_lane_[g].index() * sizeof stamp[g], sizeof stamp[g],
                     gpuMemcpyDefault),
           "cudaMemcpy");
+    history[g].push_back(static_cast<double>(static_cast<std::int64_t>(stamp[g] - stamp[0])) * 1e-9);
+    // The clocks drift by about a microsecond a second: only the latest differences count.
+    if (history[g].size() > kClockWindow) history[g].erase(history[g].begin());
   }
+}
+
+// How much later than GPU 0 each GPU was released in the last run: its clock difference against the usual one.
+std::vector<Seconds> Program::clock_shift(Seconds& error) {
+  const auto& history = machine_.session.clock_offsets;
   std::vector<Seconds> shift(history.size());
   error = Seconds(0);
   for (std::size_t g = 1; g < history.size(); ++g) {
-    if (!first_lane_[g].valid()) continue;
-    const double difference = static_cast<double>(static_cast<std::int64_t>(stamp[g] - stamp[0])) * 1e-9;
-    history[g].push_back(difference);
+    if (!first_lane_[g].valid() || history[g].empty()) continue;
     std::vector<double> sorted = history[g];
     std::sort(sorted.begin(), sorted.end());
-    shift[g] = Seconds(difference - sorted[sorted.size() / 2]);
-    const double spread = sorted[sorted.size() * 9 / 10] - sorted[sorted.size() / 10];
-    error = std::max(error, Seconds(std::max(spread, 1e-6)));  // the clocks tick in about a microsecond
+    shift[g] = Seconds(history[g].back() - sorted[sorted.size() / 2]);
+    error = std::max(error, Seconds(std::max(sorted.back() - sorted.front(), 1e-6)));  // the clocks' own tick
   }
   return shift;
 }
@@ -189,6 +194,7 @@ GpuSpans Program::spans(Seconds idle) {
     }
   }
   GpuSpans out;
+  for (std::size_t i = 1; i < kClockWindow; ++i) gated_run(Seconds(0), true);  // for the clocks
   out.timeline.makespan = gated_run(idle, true);
   const std::vector<Seconds> shift = clock_shift(out.clock_error);
   out.timeline.ops.resize(machine_.graph.ops().size());

@@ -93,6 +93,7 @@ class Program : public GpuProgram {
   Seconds gated_run(Seconds idle, bool timed);
   [[nodiscard]] Seconds since_release(gpuEvent_t event, std::uint32_t gpu) const;
   void read_tiles(Timeline& timeline, const std::vector<Seconds>& shift) const;
+  void note_clocks();
   std::vector<Seconds> clock_shift(Seconds& error);
 
   Machine machine_;

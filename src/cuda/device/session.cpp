@@ -182,6 +182,13 @@ Workspace Session::workspace(std::uint32_t gpu, std::uint32_t ordinal) {
   return {it->second.get(), kWorkspace};
 }
 
+void Session::wait_for_all() const {
+  for (std::uint32_t g = 0; g < gpus(); ++g) {
+    check(gpuSetDevice(static_cast<int>(g)), "cudaSetDevice");
+    check(gpuDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+}
+
 const std::uint32_t* Session::numbers(std::uint32_t gpu) {
   const auto [it, fresh] = numbers_.try_emplace(gpu);
   if (fresh) {

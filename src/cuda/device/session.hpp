@@ -50,6 +50,7 @@ class Session : public GpuSession {
   cublasLtHandle_t blas(std::uint32_t gpu);
   // One communicator a member, in member order.
   const std::vector<ncclComm_t>& communicator(const std::vector<std::uint32_t>& gpus, std::uint32_t channels);
+  void wait_for_all() const;
   // 0, 1, 2, ... kNumbers - 1 in the memory of a GPU.
   const std::uint32_t* numbers(std::uint32_t gpu);
   static constexpr std::uint32_t kNumbers = 1U << 16U;

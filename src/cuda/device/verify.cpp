@@ -24,6 +24,24 @@ std::uint32_t inner_extent(const OpGraph& graph, std::uint32_t problem) {
   return k;
 }
 
+// Extents of a problem: columns of X, and, where it has no W, columns of Y. A problem without W sums the columns of X
+// that fall on the same column of Y when they are dealt out in turn: gathered shards, or shards that are reduced.
+struct Extents {
+  std::uint32_t inner = 0;
+  std::uint32_t out = 0;
+  bool has_w = false;
+};
+
+Extents extents(const OpGraph& graph, std::uint32_t problem) {
+  Extents e;
+  e.inner = inner_extent(graph, problem);
+  for (const Placement& p : graph.inputs()) e.has_w = e.has_w || (p.matrix == Matrix::w && p.problem == problem);
+  for (const Placement& p : graph.outputs()) {
+    if (p.problem == problem) e.out = std::max(e.out, p.global_col + p.slice.cols);
+  }
+  return e;
+}
+
 std::vector<std::uint32_t> places(std::uint32_t extent, std::uint32_t wanted, std::uint64_t seed) {
   std::vector<std::uint32_t> out;
   if (extent <= wanted) {
@@ -79,7 +97,9 @@ class Expected {
   Expected(const OpGraph& graph, const Placement& p, std::uint64_t seed, const std::vector<std::uint32_t>& cols)
       : place_(p), x_(input_stream(seed, 0, p.problem)), w_(input_stream(seed, 1, p.problem)) {
     if (p.matrix != Matrix::y) return;
-    k_ = inner_extent(graph, p.problem);
+    extents_ = extents(graph, p.problem);
+    k_ = extents_.inner;
+    if (!extents_.has_w) return;
     for (const std::uint32_t c : cols) {
       for (std::uint32_t k = 0; k < k_; ++k) columns_.push_back(input_value(w_, k, p.global_col + c));
     }
@@ -91,6 +111,14 @@ class Expected {
       for (std::size_t i = 0; i < cols.size(); ++i) {
         out[i] =
             static_cast<double>(input_value(place_.matrix == Matrix::x ? x_ : w_, row, place_.global_col + cols[i]));
+      }
+      return;
+    }
+    if (!extents_.has_w) {
+      for (std::size_t i = 0; i < cols.size(); ++i) {
+        for (std::uint32_t k = place_.global_col + cols[i]; k < k_; k += extents_.out) {
+          out[i] += static_cast<double>(input_value(x_, row, k));
+        }
       }
       return;
     }
@@ -108,6 +136,7 @@ class Expected {
   Placement place_;
   std::uint64_t x_;
   std::uint64_t w_;
+  Extents extents_;
   std::uint32_t k_ = 0;
   std::vector<float> columns_;
 };
@@ -137,8 +166,10 @@ void Program::fill(std::uint64_t seed) {
   seed_ = seed;
   for (std::size_t i = 0; i < machine_.graph.buffers().size(); ++i) {
     const Allocation& a = machine_.plan.buffers[i];
+    check(gpuSetDevice(static_cast<int>(a.gpu)), "cudaSetDevice");
     if (a.bytes > 0) check(gpuMemset(machine_.address(BufferId(i)), kPoison, a.bytes), "cudaMemset");
   }
+  machine_.session.wait_for_all();  // the streams below do not wait for the default stream's memset
   for (const Placement& p : machine_.graph.inputs()) {
     const Buffer& b = machine_.graph.buffer(p.slice.buffer);
     const std::uint32_t gpu = machine_.plan.buffers[p.slice.buffer.index()].gpu;
@@ -147,10 +178,7 @@ void Program::fill(std::uint64_t seed) {
                 input_stream(seed, p.matrix == Matrix::x ? 0 : 1, p.problem), p.global_row, p.global_col,
                 machine_.session.stream(gpu, 0, 0));
   }
-  for (std::uint32_t g = 0; g < machine_.session.gpus(); ++g) {
-    check(gpuSetDevice(static_cast<int>(g)), "cudaSetDevice");
-    check(gpuDeviceSynchronize(), "cudaDeviceSynchronize");
-  }
+  machine_.session.wait_for_all();
 }
 
 double Program::error() {
