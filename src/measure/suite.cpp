@@ -244,7 +244,7 @@ void add_tiles(std::vector<Job>& jobs) {
   for (const GemmShape s : {GemmShape{4096, 4096, 4096}, {8192, 8192, 1024}, {2048, 7168, 4096}, {16384, 1280, 8192}}) {
     Job j =
         plain_job("tiles", fmt::format("{}, \"tile_rows\": 128, \"tile_cols\": 256, \"gpus\": 1", shape_keys(s)), [s] {
-          return tiled_gemm(s, {128, 0, 256});
+          return tiled_gemm(s, {128, 256, 0});
         });
     j.spans = true;
     j.tiles = true;

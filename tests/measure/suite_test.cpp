@@ -44,7 +44,7 @@ TEST_CASE("the suite names every record once and covers every section") {
 TEST_CASE("the suite's graphs are valid and have a launch plan on two GPUs") {
   const Host m;
   std::uint32_t planned = 0;
-  for (const Job& j : suite(m.topology, m.devices, {"primitives", "contention", "gemm_rs", "ag_gemm"})) {
+  for (const Job& j : suite(m.topology, m.devices, {"primitives", "contention", "gemm_rs", "ag_gemm", "tiles"})) {
     const bool layer = j.section == "ag_gemm" || j.section == "gemm_rs";
     if (layer && j.group != "ag_gemm 4096 7168 4096" && j.group != "gemm_rs 4096 4096 7168") continue;
     const OpGraph graph = j.graph();
