@@ -66,7 +66,11 @@ class TilePicker {
   __device__ Tile next_fixed(const TileArgs& a) {
     const std::uint32_t t = atomicAdd(&a.counters->next, 1U);
     if (t >= a.tile_count) return {kNoTile, 0, 0, 0, 0};
-    while (first_ + 1 < a.part_count && a.parts[first_ + 1].first_tile <= t) ++first_;
+    std::uint32_t end = a.part_count;  // the last part that begins at or before t, by bisection
+    while (end - first_ > 1) {
+      const std::uint32_t middle = first_ + (end - first_) / 2;
+      (a.parts[middle].first_tile <= t ? first_ : end) = middle;
+    }
     while (!part_ready(a, a.parts[first_])) {
     }
     return place_tile<kRows, kCols>(a, first_, t - a.parts[first_].first_tile);
