@@ -9,7 +9,6 @@
 
 namespace overlap::cuda {
 namespace {
-
 using Given = std::vector<std::pair<std::string, ParamValue>>;
 
 constexpr std::uint32_t kGpus = 2;
