@@ -1,11 +1,14 @@
 // Where the time goes (waterfall of phases), selector confusion matrix, tornado of uncertain inputs, Pareto front.
-import { distinct, escapeHtml, name, ranking, select, us, value } from "./data.js";
+import { distinct, escapeHtml, groups, name, ranking, select, us, value } from "./data.js";
 import { plot } from "./charts.js";
+
+// The chosen case, or the first that the filters leave.
+const chosen = (study, state) => groups(study, select(study, { ...state.fixed, ...state.cell }))[0] ?? [];
 
 export function waterfall(study, state) {
   const phases = study.columns.get("makespan_us") ? study.phases : [];
   return plot("waterfall", () => {
-    const rows = ranking(study, select(study, { ...state.fixed, ...state.cell })).slice(0, 14).map((r) => r.row);
+    const rows = ranking(study, chosen(study, state)).slice(0, 14).map((r) => r.row);
     return {
       grid: { left: 230, right: 30, top: 50, bottom: 40 }, legend: { type: "scroll", top: 0 },
       tooltip: { trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: us },
@@ -50,7 +53,7 @@ export function tornado(study) {
 
 export function pareto(study, state) {
   return plot("pareto", () => {
-    const rows = ranking(study, select(study, { ...state.fixed, ...state.cell }));
+    const rows = ranking(study, chosen(study, state));
     let least = Infinity;
     const front = new Set(rows.filter(({ row }) => {
       const memory = value(study, "extra_memory_bytes", row) ?? 0;

@@ -1,35 +1,27 @@
-// Speed-up over the baseline along one axis, per family the best of its instances, with bound and closed form.
-import { distinct, ranking, select, value } from "./data.js";
+// Speed-up over the baseline along one axis, per family the best of its instances (geometric mean over the cases), with
+// bound and closed form.
+import { distinct, geomean, groups, ranking, select, value } from "./data.js";
 import { plot } from "./charts.js";
 
 export function curves(study, state) {
   return plot("curves", () => {
     const xs = distinct(study, state.curve, select(study, state.fixed));
     const families = distinct(study, "family");
-    const at = (x) => select(study, { ...state.fixed, ...state.cell, [state.curve]: x });
-    const best = (rows) => ranking(study, rows)[0];
-    const points = xs.map((x) => {
-      const rows = at(x);
-      const of = (f) => best(rows.filter((r) => value(study, "family", r) === f));
-      return { rows, of, base: of(study.baseline)?.time ?? null };
-    });
-    const line = (f) => points.map((p) => {
-      const b = p.of(f);
-      return b && p.base ? p.base / b.time : null;
-    });
-    const spread = (f) => points.map((p, i) => {
-      const b = p.of(f);
-      const lo = b && value(study, "p10_us", b.row), hi = b && value(study, "p90_us", b.row);
-      return lo && hi && hi > lo && p.base ? [i, p.base / hi, p.base / lo] : null;
-    }).filter(Boolean);
-    const dashed = (label, column) => ({
-      name: label, type: "line", lineStyle: { type: "dashed" }, symbol: "none",
-      data: points.map((p) => {
-        const b = best(p.rows);
-        const v = b && value(study, column, b.row);
-        return v && p.base ? p.base / v : null;
-      }),
-    });
+    const family = (r) => value(study, "family", r);
+    // Per x: every case with its ranking and its baseline's time.
+    const points = xs.map((x) => groups(study, select(study, { ...state.fixed, [state.curve]: x })).map((rows) => {
+      const rank = ranking(study, rows);
+      return { rank, base: rank.find((r) => family(r.row) === study.baseline)?.time };
+    }).filter((c) => c.base));
+    const mean = (pick) => points.map((cases) => geomean(cases.map((c) => [c.base, pick(c)]).filter(([, t]) => t).map(([base, t]) => base / t)));
+    const best = (f) => (c) => c.rank.find((r) => family(r.row) === f);
+    const line = (f) => mean((c) => best(f)(c)?.time);
+    const column = (f, n) => mean((c) => best(f)(c) && value(study, n, best(f)(c).row));
+    const spread = (f) => {
+      const lo = column(f, "p10_us"), hi = column(f, "p90_us");
+      return points.map((_, i) => (lo[i] && hi[i] && lo[i] > hi[i] * 1.0001 ? [i, hi[i], lo[i]] : null)).filter(Boolean);
+    };
+    const dashed = (label, n) => ({ name: label, type: "line", lineStyle: { type: "dashed" }, symbol: "none", data: mean((c) => c.rank.length && value(study, n, c.rank[0].row)) });
     const bars = families.filter((f) => spread(f).length).map((f) => errorBars(f, spread(f)));
     return {
       grid: { left: 60, right: 20, top: 60, bottom: 50 }, legend: { type: "scroll", top: 0 }, tooltip: { trigger: "axis", valueFormatter: (v) => (typeof v === "number" ? `${v.toFixed(3)}x` : "–") },

@@ -6,7 +6,7 @@ export function load() {
     const values = c.dict ? c.values.map((i) => (i === null ? null : c.dict[i])) : c.values;
     columns.set(c.name, { ...c, values });
   }
-  const axes = raw.columns.filter((c) => c.role === "axis").map((c) => c.name);
+  const axes = raw.columns.filter((c) => c.role === "axis").map((c) => c.name).filter((n) => n !== "workload");
   return { ...raw, columns, axes, rows: [...Array(raw.n).keys()] };
 }
 
@@ -34,6 +34,18 @@ export function ranking(study, rows) {
     return { row, time, tied: time <= best * (1 + study.tie_pct / 100) };
   });
 }
+
+// Rows that compete with each other: equal in every axis.
+export function groups(study, rows) {
+  const byKey = new Map();
+  for (const r of rows) {
+    const key = JSON.stringify([...study.axes.map((a) => value(study, a, r)), value(study, "workload", r)]);
+    byKey.has(key) ? byKey.get(key).push(r) : byKey.set(key, [r]);
+  }
+  return [...byKey.values()];
+}
+
+export const geomean = (v) => (v.length ? Math.exp(v.reduce((sum, x) => sum + Math.log(x), 0) / v.length) : null);
 
 export const name = (study, row) => value(study, "schedule", row);
 export const us = (v) => (v === null ? "–" : v >= 1000 ? `${(v / 1000).toPrecision(4)} ms` : `${v.toPrecision(4)} us`);

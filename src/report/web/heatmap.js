@@ -1,5 +1,5 @@
-// Winner of each cell over two chosen axes. Ties within the validated error are shown as ties.
-import { distinct, escapeHtml, name, ranking, select, us } from "./data.js";
+// Winner of each cell over two chosen axes: the family that wins most of the cases in it. Ties are shown as ties.
+import { distinct, escapeHtml, geomean, groups, name, ranking, select, us } from "./data.js";
 import { palette, plot } from "./charts.js";
 
 export function heatmap(study, state, onSelect) {
@@ -12,10 +12,8 @@ export function heatmap(study, state, onSelect) {
     const xs = distinct(study, state.x, shown), ys = distinct(study, state.y, shown);
     cells = [];
     ys.forEach((y, j) => xs.forEach((x, i) => {
-      const rank = ranking(study, select(study, { ...state.fixed, [state.x]: x, [state.y]: y }));
-      if (!rank.length) return;
-      const tied = [...new Set(rank.filter((r) => r.tied).map((r) => family(r.row)))];
-      cells.push({ value: [i, j, schedules.indexOf(family(rank[0].row))], rank, tied });
+      const c = cell(study, groups(study, select(study, { ...state.fixed, [state.x]: x, [state.y]: y })), family);
+      if (c) cells.push({ ...c, value: [i, j, schedules.indexOf(c.tied[0])] });
     }));
     return {
       grid: { left: 110, right: 20, top: 20, bottom: 70 },
@@ -35,7 +33,7 @@ export function heatmap(study, state, onSelect) {
   };
 
   const handle = plot("heatmap", option);
-  const bind = () => handle.chart().on("click", (p) => cells[p.dataIndex] && onSelect(cells[p.dataIndex].rank[0].row));
+  const bind = () => handle.chart().on("click", (p) => cells[p.dataIndex] && onSelect(cells[p.dataIndex].row));
   const draw = handle.draw;
   handle.draw = () => (draw(), bind());
   bind();
@@ -43,17 +41,32 @@ export function heatmap(study, state, onSelect) {
   return handle;
 }
 
-const short = (study, c) => (c.tied.length > 1 ? `tie of ${c.tied.length}` : `${speedup(study, c)}`);
-
-function speedup(study, c) {
-  const base = c.rank.find((r) => study.columns.get("family").values[r.row] === study.baseline);
-  return base ? `${(base.time / c.rank[0].time).toFixed(2)}x` : "";
+// What wins the groups of a cell: wins by family (a tie within the margin counts for all in it), families with the most.
+function cell(study, cases, family) {
+  const wins = new Map();
+  const speedups = [];
+  let first = null;
+  for (const rows of cases) {
+    const rank = ranking(study, rows);
+    if (!rank.length) continue;
+    first ??= rank;
+    for (const f of new Set(rank.filter((r) => r.tied).map((r) => family(r.row)))) wins.set(f, (wins.get(f) ?? 0) + 1);
+    const base = rank.find((r) => family(r.row) === study.baseline);
+    if (base) speedups.push(base.time / rank[0].time);
+  }
+  if (!first) return null;
+  const order = [...wins].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  return { wins: order, tied: order.filter((w) => w[1] === order[0][1]).map((w) => w[0]), speedup: geomean(speedups), row: first[0].row, rank: cases.length === 1 ? first : null };
 }
+
+const short = (study, c) => (c.tied.length > 1 ? `tie of ${c.tied.length}` : c.speedup ? `${c.speedup.toFixed(2)}x` : "");
 
 function tip(study, c) {
   if (!c) return "";
-  const lines = c.rank.slice(0, 6).map((r) => `${r.tied ? "● " : ""}${escapeHtml(name(study, r.row))}: ${us(r.time)}`);
-  return `${lines.join("<br>")}<br><i>● tied within ${study.tie_pct} %</i>`;
+  const lines = c.rank
+    ? c.rank.slice(0, 6).map((r) => `${r.tied ? "● " : ""}${escapeHtml(name(study, r.row))}: ${us(r.time)}`)
+    : c.wins.map(([f, n]) => `${escapeHtml(f)}: best or tied in ${n} cases`);
+  return `${lines.join("<br>")}<br><i>tied: within ${study.tie_pct.toFixed(2)} %; mean speed-up of the best ${c.speedup ? c.speedup.toFixed(3) : "–"}x</i>`;
 }
 
 // Arrow keys move over the cells, Enter opens the cell.
@@ -71,7 +84,7 @@ function keyboard(handle, cells, onSelect) {
       handle.chart().dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: at });
       e.preventDefault();
     } else if (e.key === "Enter" && all[at]) {
-      onSelect(all[at].rank[0].row);
+      onSelect(all[at].row);
     }
   });
 }

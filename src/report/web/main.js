@@ -16,7 +16,9 @@ document.head.append(style);
 const study = load();
 const varied = study.axes.filter((a) => distinct(study, a).length > 1);
 const axes = varied.length ? varied : study.axes;
-const state = { x: axes[0], y: axes[1] ?? axes[0], curve: axes[0], fixed: {}, cell: {}, timeline: 0, selector: 0 };
+const prefer = (names, other) => names.find((n) => axes.includes(n)) ?? other;
+const across = prefer(["tokens"], axes[0]);
+const state = { x: across, y: prefer(["tp", "out", "in"], axes.find((a) => a !== across) ?? across), curve: across, fixed: {}, cell: {}, timeline: 0, selector: 0 };
 
 document.title = study.title;
 document.getElementById("title").textContent = study.title;
