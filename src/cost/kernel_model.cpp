@@ -21,7 +21,11 @@ double rough_log(double v) {
 }
 
 double output_tiles(const KernelModel& k, const KernelCase& c) {
-  return std::ceil(c.n / k.cols) * std::ceil(c.m / k.rows);
+  if (c.parts.size() < 2) return std::ceil(c.n / k.cols) * std::ceil(c.m / k.rows);
+  double tiles = 0;
+  for (const Part& p : c.parts)
+    tiles += std::ceil(double(p.rect.rows) / k.rows) * std::ceil(double(p.rect.cols) / k.cols);
+  return tiles;
 }
 
 double combine(const KernelTable& t, const KernelTimes& k, const KernelCase& c, double waves, double steps,
@@ -158,17 +162,12 @@ GemmPlan plan_from_table(const GemmQuery& q, const KernelTable& t) {
   KernelCase c{double(q.shape.m), double(q.shape.n), double(q.shape.k), 0, 0, q.accumulate && q.effects.accumulate};
   c.least_bytes = 2 * (c.m * c.k + c.k * c.n + c.m * c.n);
   c.sms = q.sms == 0 ? t.sms : std::min(q.sms, t.sms);
+  c.parts = q.parts;
   const bool plain = q.parts.size() < 2;
   const MeasuredGemm* exact = plain ? exact_row(t, c) : nullptr;
   const Choice choice = exact != nullptr ? Choice{exact->kernel, exact->splits} : library_choice(t, c);
   const KernelModel& k = t.kernels[choice.kernel];
-  double tiles = output_tiles(k, c);
-  if (!plain) {
-    tiles = 0;
-    for (const Part& p : q.parts)
-      tiles += std::ceil(double(p.rect.rows) / k.rows) * std::ceil(double(p.rect.cols) / k.cols);
-  }
-  tiles *= choice.splits;
+  const double tiles = output_tiles(k, c) * choice.splits;
   const double total =
       exact != nullptr ? exact->time.si() : kernel_time(t, k, c, tiles, choice.splits) * near_rows(t, c, choice);
   GemmPlan p;

@@ -11,6 +11,9 @@ struct KernelCase {
   double least_bytes = 0;
   double sms = 0;
   bool accumulate = false;
+  // Rectangles that tiles must not straddle: whoever writes a fused kernel takes a tile that suits them. Fewer than
+  // two: the whole output.
+  std::span<const Part> parts{};
 };
 
 // (a^4 + b^4)^(1/4) by square roots: the same bits on every machine.

@@ -132,6 +132,10 @@ Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
     return d;
   }
   if (e.codec != Codec::none) price_codec(op, e, d);
+  if (e.codec == Codec::none && e.ctas > 0 && options_.effects.sm_slots) {
+    // What as many SMs have in flight to memory (64 B a clock each, as in the tile model).
+    d.cap = std::min(d.cap, Bandwidth(64.0 * e.ctas * device(dev).clock.si()));
+  }
   touch(op.reads, true);
   touch(op.writes, false);
   d.uses = intern(std::move(uses));

@@ -139,6 +139,17 @@ ParamInfo spare_sms_param() {
   return p;
 }
 
+ParamInfo reduce_sms_param() {
+  ParamInfo p;
+  p.name = "reduce_sms";
+  p.unit = "SMs";
+  p.summary = "sums by copies: SMs that the fused GEMM leaves to the kernels that add; -1 = an eighth, 0 = none";
+  p.fallback = std::int64_t{-1};
+  p.min = -1;
+  p.max = 1024;
+  return p;
+}
+
 Comm comm_of(const ScheduleContext& ctx, std::uint32_t lanes) {
   const Params& params = ctx.params;
   Comm comm;
@@ -185,6 +196,20 @@ std::uint32_t unspared_sms(const ScheduleContext& ctx, DeviceId device) {
   if (spare == 0) return 0;
   const std::uint32_t sms = ctx.devices[device.index()].sms;
   return sms > spare ? sms - spare : 1;
+}
+
+std::uint32_t reduce_sms(const ScheduleContext& ctx, DeviceId device) {
+  const std::int64_t given = ctx.params.integer("reduce_sms");
+  const std::uint32_t sms = ctx.devices[device.index()].sms;
+  if (ctx.workload.pattern == Pattern::ag_gemm || ctx.workload.tp == 1 || sms < 2) return 0;
+  return std::min(sms - 1, given < 0 ? std::max(1U, sms / 8) : static_cast<std::uint32_t>(given));
+}
+
+std::uint32_t without_reduce_sms(const ScheduleContext& ctx, DeviceId device, std::uint32_t sms) {
+  const std::uint32_t kept = reduce_sms(ctx, device);
+  if (kept == 0) return sms;
+  const std::uint32_t left = sms == 0 ? ctx.devices[device.index()].sms : sms;
+  return left > kept ? left - kept : 1;
 }
 
 std::optional<Refusal> refuse_common(const ScheduleContext& ctx, std::span<const Pattern> patterns) {

@@ -38,6 +38,7 @@ ParamInfo path_param();                                          // "path": dire
 ParamInfo ctas_param();                                          // "ctas": thread blocks of SM-driven movers
 ParamInfo channels_param();                                      // "channels": SMs a member of a library collective
 ParamInfo spare_sms_param();                                     // "spare_sms": SMs that GEMMs leave free
+ParamInfo reduce_sms_param();                                    // "reduce_sms": SMs of adds beside a fused GEMM
 
 enum class Path : std::uint8_t { library, ring, direct };
 
@@ -68,6 +69,11 @@ Gemm gemm_work(const ScheduleContext& ctx, GemmShape shape, DeviceId device, boo
 std::uint32_t gemm_sms(const ScheduleContext& ctx, const Comm& comm, DeviceId device);
 // From the parameter "spare_sms"; 0 = all.
 std::uint32_t unspared_sms(const ScheduleContext& ctx, DeviceId device);
+// From the parameter "reduce_sms": SMs that kernels which add run on while a fused GEMM is resident; 0 = none are kept
+// for them (so they queue behind the GEMM's tiles).
+std::uint32_t reduce_sms(const ScheduleContext& ctx, DeviceId device);
+// `sms` (0 = all) less those of reduce_sms().
+std::uint32_t without_reduce_sms(const ScheduleContext& ctx, DeviceId device, std::uint32_t sms);
 
 // ---- refusals ----------------------------------------------------------------------------------------------------
 // Degree (more ranks than devices), pattern, and what the mover needs (peer access, copy engines, SMs).
@@ -113,6 +119,7 @@ struct ReducePlan {
   std::vector<std::vector<Dep>> ready;  // by rank * ranks + owner: the partial piece is complete
   std::vector<Slice> to;                // by owner; its rows are the rows of the piece
   Label label;
+  std::vector<std::uint16_t> add_ctas{};  // by rank: SMs of an add; empty = the cost model's choice
 };
 // Reduces with the path of `comm`: a library collective; direct copies into slots of the owner and one add; or a ring
 // that adds and forwards. `done` gets the op that completes each owner's piece (invalid where it is empty).

@@ -117,6 +117,12 @@ class Reducer {
   [[nodiscard]] Slice partial(DeviceId rank, DeviceId owner) const {
     return sub_rows(plan_.partial[rank.index()], at_[owner.index()], rows_[owner.index()]);
   }
+  [[nodiscard]] Elementwise add_work(DeviceId at) const {
+    Elementwise e;
+    e.kind = ElementwiseKind::add;
+    if (!plan_.add_ctas.empty()) e.ctas = plan_.add_ctas[at.index()];
+    return e;
+  }
   // A buffer of `rows` rows on each device, as `rows_on` says.
   template <class RowsOn>
   void make_landings(RowsOn rows_on) {
@@ -182,7 +188,7 @@ void Reducer::direct(std::vector<OpId>& done) {
   done.assign(p, {});
   for (std::uint32_t o = 0; o < p; ++o) {
     if (rows_[o] == 0) continue;
-    done[o] = b_.elementwise(reduce_lane(b_, id(o), comm_.first_lane), {.kind = ElementwiseKind::add}, reads[o],
+    done[o] = b_.elementwise(reduce_lane(b_, id(o), comm_.first_lane), add_work(id(o)), reads[o],
                              std::array{plan_.to[o]}, {.deps = arrived[o], .label = numbered(add_, id(o), id(o))});
   }
 }
@@ -225,9 +231,9 @@ void Reducer::ring_hop(std::uint32_t hop, std::vector<OpId>& done) {
     deps_ = ready(at, id(o));
     deps_.push_back({held_[o], {}});
     const Slice own = partial(at, id(o));
-    held_[o] = b_.elementwise(reduce_lane(b_, at, comm_.first_lane), {.kind = ElementwiseKind::add},
-                              std::array{own, moved_[o]}, std::array{last ? plan_.to[o] : own},
-                              {.deps = deps_, .label = numbered(add_, id(o), at)});
+    held_[o] =
+        b_.elementwise(reduce_lane(b_, at, comm_.first_lane), add_work(at), std::array{own, moved_[o]},
+                       std::array{last ? plan_.to[o] : own}, {.deps = deps_, .label = numbered(add_, id(o), at)});
     if (last) done[o] = held_[o];
   }
 }

@@ -71,9 +71,10 @@ struct Options {
   Transfer how;
 };
 
-Options options(const ScheduleContext& ctx) {
+Options options(const ScheduleContext& ctx, const Groups& groups) {
   Options o;
-  o.chunks = static_cast<std::uint32_t>(ctx.params.integer("chunks"));
+  // Chunks let what has crossed go round while the rest crosses: with one group nothing crosses.
+  o.chunks = groups.count() == 1 ? 1 : static_cast<std::uint32_t>(ctx.params.integer("chunks"));
   o.rings = ctx.workload.tp > 2 ? static_cast<std::uint32_t>(ctx.params.integer("rings")) : 1;
   o.how = comm_of(ctx, 3).transfer;
   return o;
@@ -170,7 +171,7 @@ class Gather {
 std::vector<Tensor> gather_layer(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
   const Workload& w = ctx.workload;
   const Groups groups = groups_of(ctx);
-  const Options o = options(ctx);
+  const Options o = options(ctx, groups);
   GatherLayer layer(b, ctx, in);
   std::vector<std::vector<std::pair<DeviceId, PartWant>>> parts(w.tp);
   for (std::uint32_t r = 0; r < w.tp; ++r) {
@@ -203,8 +204,15 @@ std::vector<Tensor> gather_layer(GraphBuilder& b, const ScheduleContext& ctx, co
 
 class Reduce {
  public:
-  Reduce(GraphBuilder& b, const Workload& w, const Groups& g, const Options& o, ScatterLayer& layer)
-      : b_(b), w_(w), g_(g), o_(o), layer_(layer), move_(b.label("sum of {} to {}")), add_(b.label("add rows of {}")) {}
+  Reduce(GraphBuilder& b, const ScheduleContext& ctx, const Groups& g, const Options& o, ScatterLayer& layer)
+      : b_(b),
+        ctx_(ctx),
+        w_(ctx.workload),
+        g_(g),
+        o_(o),
+        layer_(layer),
+        move_(b.label("sum of {} to {}")),
+        add_(b.label("add rows of {}")) {}
 
   // Completion of the partial sum of these rows on a rank.
   std::function<Dep(DeviceId rank, Extent rows)> ready;
@@ -239,7 +247,7 @@ class Reduce {
       };
       take(crossing[r]);
       take(last_hop_[r]);
-      out[r] = b_.elementwise(add_lane(DeviceId(r)), {.kind = ElementwiseKind::add}, reads, std::array{to},
+      out[r] = b_.elementwise(add_lane(DeviceId(r)), add_work(DeviceId(r)), reads, std::array{to},
                               {.deps = deps, .label = numbered(add_, DeviceId(r), DeviceId(r))});
     }
     return out;
@@ -251,6 +259,12 @@ class Reduce {
     Dep dep;
   };
   [[nodiscard]] LaneId add_lane(DeviceId d) { return comm_lane(b_, d, kCross + 1); }
+  [[nodiscard]] Elementwise add_work(DeviceId d) const {
+    Elementwise e;
+    e.kind = ElementwiseKind::add;
+    e.ctas = static_cast<std::uint16_t>(reduce_sms(ctx_, d));
+    return e;
+  }
   [[nodiscard]] Extent rows(DeviceId owner, std::uint32_t c, std::uint32_t ring) const {
     return ring_rows(w_, o_, owner, c, ring);
   }
@@ -269,9 +283,8 @@ class Reduce {
   // a + b on `at`, into b's place.
   Sum merge(const Sum& a, const Sum& b, DeviceId at, DeviceId owner) {
     if (b.slice.rows == 0) return a;
-    const OpId op =
-        b_.elementwise(add_lane(at), {.kind = ElementwiseKind::add}, std::array{a.slice, b.slice}, std::array{b.slice},
-                       {.deps = std::array{a.dep, b.dep}, .label = numbered(add_, owner, at)});
+    const OpId op = b_.elementwise(add_lane(at), add_work(at), std::array{a.slice, b.slice}, std::array{b.slice},
+                                   {.deps = std::array{a.dep, b.dep}, .label = numbered(add_, owner, at)});
     return {b.slice, {op, {}}};
   }
   // Round the ring of group g + hop: the sum of the rows of (g, i) over that group's ranks ends at place i. With hop 0
@@ -307,6 +320,7 @@ class Reduce {
   }
 
   GraphBuilder& b_;
+  const ScheduleContext& ctx_;
   const Workload& w_;
   const Groups& g_;
   const Options& o_;
@@ -319,7 +333,7 @@ class Reduce {
 std::vector<Tensor> scatter_layer(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
   const Workload& w = ctx.workload;
   const Groups groups = groups_of(ctx);
-  const Options o = options(ctx);
+  const Options o = options(ctx, groups);
   ScatterLayer layer(b, ctx, in);
   std::vector<OpId> gemm(w.tp);
   std::vector<std::map<std::uint32_t, Dep>> done(w.tp);  // by rank: first row of a piece -> its part
@@ -341,11 +355,12 @@ std::vector<Tensor> scatter_layer(GraphBuilder& b, const ScheduleContext& ctx, c
         }
       }
     }
-    gemm[r] = layer.fused(DeviceId(r), parts, PartOrder::ready, label, gemm_sms(ctx, comm_of(ctx, 3), DeviceId(r)));
+    gemm[r] = layer.fused(DeviceId(r), parts, PartOrder::ready, label,
+                          without_reduce_sms(ctx, DeviceId(r), gemm_sms(ctx, comm_of(ctx, 3), DeviceId(r))));
     for (std::size_t i = 0; i < parts.size(); ++i) done[r][parts[i].rows.begin] = part_of(b, gemm[r], i);
   }
   if (w.tp == 1) return layer.take_outputs();
-  Reduce reduce(b, w, groups, o, layer);
+  Reduce reduce(b, ctx, groups, o, layer);
   reduce.ready = [&](DeviceId r, Extent rows) { return done[r.index()].at(rows.begin); };
   std::vector<std::vector<Dep>> summed(std::size_t{w.tp} * o.chunks);
   for (std::uint32_t c = 0; c < o.chunks; ++c) {
@@ -379,10 +394,11 @@ ScheduleInfo hierarchical_schedule() {
           .summary = "across groups each byte once, then rings inside each group; the GEMM takes rows as they arrive",
           .source = "two-level collectives of libraries; NUMA box of Compass (arXiv 2609.10549)",
           .patterns = kPatterns,
-          .params = {integer_param("chunks", "chunks", "chunks of a shard that cross one after another", 4, 1, 256,
-                                   {1, 2, 4, 8}),
+          .params = {integer_param("chunks", "chunks",
+                                   "chunks of a shard that cross one after another (one group: nothing crosses, 1)", 4,
+                                   1, 256, {1, 2, 4, 8}),
                      integer_param("rings", "rings", "directions in use inside a group", 1, 1, 2, {1, 2}),
-                     mover_param(false, "dma"), ctas_param()},
+                     mover_param(false, "dma"), ctas_param(), reduce_sms_param()},
           .refuses = refuses,
           .build = build,
           .closed_form = nullptr};

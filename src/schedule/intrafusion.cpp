@@ -72,7 +72,7 @@ Gemm fused_work(const ScheduleContext& ctx, const std::vector<Comm>& directions,
           .dtype = ctx.workload.operand,
           .accumulate = false,
           .order = PartOrder::ready,
-          .max_sms = gemm_sms(ctx, all, d),
+          .max_sms = without_reduce_sms(ctx, d, gemm_sms(ctx, all, d)),
           .parts = {}};
 }
 
@@ -187,6 +187,8 @@ std::vector<Tensor> build_scatter(GraphBuilder& b, const ScheduleContext& ctx, c
       plan.to.push_back(to);
       rows += mine.size;
     }
+    for (std::uint32_t r = 0; r < w.tp; ++r)
+      plan.add_ctas.push_back(static_cast<std::uint16_t>(reduce_sms(ctx, DeviceId(r))));
     for (std::uint32_t r = 0; r < w.tp; ++r)
       plan.partial.push_back(
           w.tp == 1 ? plan.to[0] : b.all(b.buffer(DeviceId(r), rows, w.out, w.wire, BufferRole::scratch, "partial Y")));
@@ -322,7 +324,7 @@ ScheduleInfo intrafusion_schedule() {
           .summary = "one fused GEMM a rank, tiles gated by (or signalling) chunks that travel meanwhile",
           .source = "Compass (arXiv 2609.10549), topology-aware fusion; all_to_all: Flux (arXiv 2406.06858)",
           .patterns = kPatterns,
-          .params = {variant_param(), mover_param(false, "dma"), ctas_param(), in_flight_param()},
+          .params = {variant_param(), mover_param(false, "dma"), ctas_param(), in_flight_param(), reduce_sms_param()},
           .refuses = refuses,
           .build = build,
           .closed_form = closed_form};
