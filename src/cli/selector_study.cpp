@@ -32,7 +32,7 @@ std::vector<Named> settings() {
   for (const char* v : {"uniform-fused-1d", "uniform-fused-2d", "hetero-fused-1d", "hetero-unfused-1d"}) {
     out.push_back({v, "ficco", {{"variant", std::string(v)}}});
   }
-  out.push_back({"windowed-einsum", "looped-einsum", {{"direction", std::string("bi")}}});
+  out.push_back({"windowed-einsum", "looped_einsum", {{"direction", std::string("bi")}}});
   return out;
 }
 

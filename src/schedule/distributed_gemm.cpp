@@ -3,7 +3,7 @@
 // has come s hops. GEMM+RS rotates C: stage s adds its partial product to the sum that has come s hops, in the GEMM
 // itself (beta = 1), so there is no kernel that adds. (Rotating B gives another layout of Y than the patterns here.)
 //
-// Next to looped-einsum (one stream): the same order and bytes; what differs is that C accumulates in the GEMM and that
+// Next to looped_einsum (one stream): the same order and bytes; what differs is that C accumulates in the GEMM and that
 // no copies within a device are needed. Copies run on a lane of their own (ours; the examples leave it to the stream).
 //
 // Closed form, n equal shards: AG+GEMM (n-1) max(tc, tm) + tc. GEMM+RS n tc + (n-1) tm: each stage waits for its sum.

@@ -341,7 +341,7 @@ std::vector<ParamInfo> params() {
 }  // namespace
 
 ScheduleInfo looped_schedule() {
-  return {.name = "looped-einsum",
+  return {.name = "looped_einsum",
           .summary = "a loop of permutes between ring neighbours, each beside an einsum; one or two streams",
           .source = "Wang et al., ASPLOS 2023; XLA windowed einsum",
           .patterns = kPatterns,

@@ -45,7 +45,7 @@ ParamInfo order_param() {
 }  // namespace
 
 ScheduleInfo shard_p2p_schedule() {
-  return {.name = "shard-p2p",
+  return {.name = "shard_p2p",
           .summary = "one whole shard from peer to peer a step, a GEMM a shard, own shard first",
           .source = "baseline of FiCCO (arXiv 2512.10236)",
           .patterns = kPatterns,

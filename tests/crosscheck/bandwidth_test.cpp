@@ -133,7 +133,7 @@ TEST_CASE("check 7: shards from peer to peer are n-1 times slower on a mesh, E/b
   const Given rotate{{"order", std::string("rotate")}};
   const Given ficco{{"variant", std::string("uniform-fused-1d")}};
   const auto slowdown = [&](const Topology& t, const Given& order) {
-    return effective(t, "ficco", ficco) / effective(t, "shard-p2p", order);
+    return effective(t, "ficco", ficco) / effective(t, "shard_p2p", order);
   };
   for (const Given& order : {ring, rotate}) {
     CHECK(near(slowdown(mesh(8, Bandwidth(1e9)), order), 7.0));
@@ -151,7 +151,7 @@ TEST_CASE("check 8: looped einsum on a ring of eight: 7, 4 and 3.5 shard times")
   const auto shards = [&](const std::string& schedule, const Given& given) {
     return 8.0 / effective(t, schedule, given);  // in S/b
   };
-  CHECK(near(shards("looped-einsum", {{"direction", std::string("uni")}}), 7.0));
-  CHECK(near(shards("looped-einsum", {{"direction", std::string("bi")}}), 4.0));
+  CHECK(near(shards("looped_einsum", {{"direction", std::string("uni")}}), 7.0));
+  CHECK(near(shards("looped_einsum", {{"direction", std::string("bi")}}), 4.0));
   CHECK(near(shards("intrafusion", {{"variant", std::string("double_ring")}}), 3.5));
 }

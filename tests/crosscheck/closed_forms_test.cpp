@@ -37,12 +37,12 @@ std::vector<Case> cases() {
       {"intrafusion", {{"variant", word("double_ring")}}, 64},
       {"intrafusion", {{"variant", word("all_to_all")}}, 16},
       {"intrafusion", {{"variant", word("all_to_all")}, {"in_flight", number(1)}}, 32},
-      {"shard-p2p", {}, 32},
-      {"shard-p2p", {{"order", word("rotate")}}, 32},
+      {"shard_p2p", {}, 32},
+      {"shard_p2p", {{"order", word("rotate")}}, 32},
       {"commfuse", {}, 32},
       {"commfuse", {{"chunks", number(4)}}, 8},
-      {"looped-einsum", {}, 64},
-      {"looped-einsum", {{"direction", word("uni")}}, 64},
+      {"looped_einsum", {}, 64},
+      {"looped_einsum", {{"direction", word("uni")}}, 64},
   };
   for (const char* v : {"uniform-fused-1d", "uniform-fused-2d", "hetero-fused-1d", "hetero-unfused-1d",
                         "uniform-unfused-1d", "uniform-unfused-2d", "hetero-fused-2d", "hetero-unfused-2d"})
@@ -78,7 +78,7 @@ TEST_CASE("ideal runs equal their closed forms") {
             ++exact[c.schedule];
           }
         }
-  for (const char* name : {"serial", "interdecom", "intrafusion", "ficco", "shard-p2p", "commfuse", "looped-einsum"}) {
+  for (const char* name : {"serial", "interdecom", "intrafusion", "ficco", "shard_p2p", "commfuse", "looped_einsum"}) {
     INFO(name << " " << exact[name]);
     CHECK(exact[name] >= 30);
   }

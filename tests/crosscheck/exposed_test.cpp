@@ -44,7 +44,7 @@ TEST_CASE("check 10: slicing exposes 1/d; own slice first or last exposes nothin
     CHECK(near(equal.run("commfuse", {}), 7.0 + 7.0 / 8));
     const Bench bound(p, 4.0);  // tc = 0.5: (n-1) tm + tc
     CHECK(near(bound.run("intrafusion", {}), 7.0 + 0.5));
-    CHECK(near(bound.run("looped-einsum", {{"direction", std::string("uni")}}), 7.0 + 0.5));
+    CHECK(near(bound.run("looped_einsum", {{"direction", std::string("uni")}}), 7.0 + 0.5));
   }
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("check 12: shards from peer to peer lose to serial below Tg/Tc = 48/7 
   for (const double factor : {0.99, 1.0, 1.01}) {
     const double tg = edge * factor;
     const Bench b(Pattern::ag_gemm, tg);
-    const double time = b.run("shard-p2p", {});
+    const double time = b.run("shard_p2p", {});
     CHECK(near(time, 7.0 + tg / 8));
     if (factor < 1) CHECK(time > 1.0 + tg);
     if (factor == 1) CHECK(near(time, 1.0 + tg));
