@@ -13,7 +13,7 @@ need() {
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-build_packages=(g++ cmake ninja-build ccache mold libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev libtbb-dev)
+build_packages=(g++ cmake ninja-build ccache mold libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev libtbb-dev zlib1g-dev libceres-dev)
 
 # Objects of one checkout serve another.
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}

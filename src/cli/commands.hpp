@@ -14,5 +14,6 @@ Action topo_command(Options& o);
 Action list_command(Options& o);
 Action measure_command(Options& o);
 Action validate_command(Options& o);
+Action calibrate_command(Options& o);
 
 }  // namespace overlap::cli

@@ -12,6 +12,7 @@ const std::vector<Command>& commands() {
       {"select", "What the closed-form selectors would pick, and why", select_command},
       {"topo", "Look at a machine: its links, routes and cuts", topo_command},
       {"validate", "Score predictions against measured records; exit code for CI", validate_command},
+      {"calibrate", "Fit a device and a topology to measurements, with uncertainty", calibrate_command},
       {"list", "List schedules, topologies, devices, workloads or models", list_command},
       {"measure", "Run schedules on this machine's GPUs and record what they take", measure_command},
   };

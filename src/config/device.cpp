@@ -2,6 +2,7 @@
 #include "config/keys.hpp"
 #include "config/paths.hpp"
 #include "config/reader.hpp"
+#include "config/values.hpp"
 #include "overlap/config.hpp"
 #include "overlap/kernel_table.hpp"
 
@@ -138,6 +139,14 @@ config::Value load_merged(const std::string& file, int depth) {
 }
 
 }  // namespace
+
+config::Value config::device_value(const std::string& path) {
+  return load_merged(config::resolve(path, "", "configs/devices"), 0);
+}
+
+Device config::device_from(const config::Value& value, const std::string& file) {
+  return read_device(Cursor(value, file, ""));
+}
 
 Device load_device(const std::string& path) {
   const std::string file = config::resolve(path, "", "configs/devices");

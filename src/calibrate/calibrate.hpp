@@ -1,0 +1,45 @@
+// The `calibrate` command: measured files in; a device file and a topology file out, with a report of what was found.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit.hpp"
+
+namespace overlap::calibrate {
+
+struct Request {
+  std::vector<std::string> data;
+  std::string device;    // base
+  std::string topology;  // base; empty = none
+  std::string device_out;
+  std::string topology_out;
+  std::string report_out;
+  std::int64_t cross_validate = 0;  // folds; 0 = no
+  bool learning_curve = false;
+  bool json = false;
+};
+
+// One row of a cross-validation or of a learning curve.
+struct Score {
+  std::string name;
+  Errors training, left_out;
+};
+
+struct Report {
+  Inputs inputs;
+  std::string base;
+  std::vector<Fit> fits;
+  std::vector<Score> folds;  // --cross-validate
+  std::vector<Score> curve;  // --learning-curve
+  std::vector<std::string> written;
+};
+
+std::string to_text(const Report& r);
+std::string to_json(const Report& r);
+
+// Exit code 0. Throws InputError.
+int run(const Request& request);
+
+}  // namespace overlap::calibrate
