@@ -3,7 +3,7 @@
 #include <map>
 
 #include "calibrate/calibrate.hpp"
-#include "config/writer.hpp"
+#include "text/json_writer.hpp"
 
 namespace overlap::calibrate {
 namespace {
@@ -20,7 +20,7 @@ std::string value_text(double v, double sigma) {
   return fmt::format("{:.5g} +- {:.2g}", v, sigma);
 }
 
-void write_errors(config::JsonWriter& w, std::string_view name, const Errors& e) {
+void write_errors(JsonWriter& w, std::string_view name, const Errors& e) {
   w.key(name);
   if (e.n == 0) {
     w.null();
@@ -30,7 +30,7 @@ void write_errors(config::JsonWriter& w, std::string_view name, const Errors& e)
   w.key("median_ape_pct").value(e.median_pct).key("p90_ape_pct").value(e.p90_pct).end_object();
 }
 
-void write_scores(config::JsonWriter& w, std::string_view name, const std::vector<Score>& scores) {
+void write_scores(JsonWriter& w, std::string_view name, const std::vector<Score>& scores) {
   w.key(name).begin_list();
   for (const Score& s : scores) {
     w.begin_object().key("name").value(s.name);
@@ -90,7 +90,7 @@ std::string to_text(const Report& r) {
 }
 
 std::string to_json(const Report& r) {
-  config::JsonWriter w;
+  JsonWriter w;
   w.begin_object().key("base").value(r.base).key("sources").begin_list();
   for (const Source& s : r.inputs.sources) {
     w.begin_object().key("file").value(s.file).key("format").value(s.format).key("device").value(s.device);

@@ -8,9 +8,9 @@
 #include "calibrate/write.hpp"
 #include "config/paths.hpp"
 #include "config/values.hpp"
-#include "config/writer.hpp"
 #include "overlap/config.hpp"
 #include "overlap/error.hpp"
+#include "overlap/report.hpp"
 
 namespace overlap::calibrate {
 namespace {
@@ -62,9 +62,7 @@ void write_device(Report& report, const Request& q, config::Value value, const D
       config::text_value(fmt::format("{}; calibrated from measurements, see the source of each section", base.source)));
   // What is written must be readable.
   static_cast<void>(config::device_from(value, q.device_out));
-  config::JsonWriter w;
-  w.value(value);
-  config::write_file(q.device_out, w.text() + "\n");
+  write_file(q.device_out, config::json_text(value, 2) + "\n");
   report.written.push_back(q.device_out);
 }
 
@@ -86,7 +84,7 @@ int run(const Request& q) {
   fit_gemms(report, device);
   if (q.cross_validate > 0) cross_validate(report, base, static_cast<std::uint32_t>(q.cross_validate));
   if (!q.device_out.empty()) write_device(report, q, value, base);
-  if (!q.report_out.empty()) config::write_file(q.report_out, to_json(report));
+  if (!q.report_out.empty()) write_file(q.report_out, to_json(report));
   fmt::print("{}", q.json ? to_json(report) : to_text(report));
   return 0;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "config/writer.hpp"
+#include "text/json_writer.hpp"
 
 namespace overlap::cli {
 
@@ -38,12 +38,12 @@ std::string Sheet::text() const {
 
 std::string Sheet::csv() const {
   std::string out;
-  for (std::size_t i = 0; i < columns.size(); ++i) out += (i == 0 ? "" : ",") + config::csv_field(columns[i].key);
+  for (std::size_t i = 0; i < columns.size(); ++i) out += (i == 0 ? "" : ",") + csv_field(columns[i].key);
   out += "\n";
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       out += i == 0 ? "" : ",";
-      out += row[i].number ? fmt::format("{}", *row[i].number) : config::csv_field(row[i].text);
+      out += row[i].number ? fmt::format("{}", *row[i].number) : csv_field(row[i].text);
     }
     out += "\n";
   }
@@ -53,7 +53,7 @@ std::string Sheet::csv() const {
 std::string print(const std::vector<NamedSheet>& sheets, Format format) {
   std::string out;
   if (format == Format::json) {
-    config::JsonWriter w;
+    JsonWriter w;
     w.begin_object();
     for (const NamedSheet& s : sheets) {
       w.key(s.key).begin_list();

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "config/value.hpp"
-#include "config/writer.hpp"
 #include "overlap/config.hpp"
 #include "overlap/error.hpp"
 
@@ -57,9 +56,7 @@ std::string with_value(const std::string& text, const std::string& pointer, cons
     begin = end + 1;
   }
   *at = std::move(replacement);
-  config::JsonWriter out;
-  out.value(root);
-  return out.text() + "\n";
+  return config::json_text(root, 2) + "\n";
 }
 
 }  // namespace overlap

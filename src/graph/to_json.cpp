@@ -3,21 +3,10 @@
 #include <iterator>
 
 #include "overlap/graph_check.hpp"
+#include "text/quote.hpp"
 
 namespace overlap {
 namespace {
-
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += c;
-  }
-  return out + '"';
-}
 
 const char* name(BufferRole r) {
   constexpr const char* names[] = {"input", "weight", "output", "scratch"};
@@ -60,12 +49,12 @@ class Dump {
     put("{{\n\"devices\": {},\n\"buffers\": [", g_.devices());
     list(g_.buffers(), [&](const Buffer& b) {
       put("{{\"device\": {}, \"rows\": {}, \"cols\": {}, \"dtype\": \"{}\", \"role\": \"{}\", \"name\": {}}}",
-          b.device.v, b.rows, b.cols, to_text(b.dtype), name(b.role), quoted(g_.text(b.name)));
+          b.device.v, b.rows, b.cols, to_text(b.dtype), name(b.role), json_string(g_.text(b.name)));
     });
     put("],\n\"lanes\": [");
     list(g_.lanes(), [&](const Lane& l) {
       put("{{\"device\": {}, \"index\": {}, \"priority\": {}, \"name\": {}}}", l.device.v, l.index, l.priority,
-          quoted(g_.text(l.name)));
+          json_string(g_.text(l.name)));
     });
     put("],\n\"ops\": [");
     list(g_.ops(), [&](const Op& o) { op(o); });
@@ -130,7 +119,7 @@ class Dump {
   }
 
   void op(const Op& o) {
-    put("{{\"label\": {}, \"lanes\": [", quoted(g_.text(o.label)));
+    put("{{\"label\": {}, \"lanes\": [", json_string(g_.text(o.label)));
     inline_list(g_.lane_refs(o.lanes), [&](LaneId l) { put("{}", l.v); });
     out_ += ']';
     deps("deps", o.deps);

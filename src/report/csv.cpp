@@ -1,20 +1,10 @@
 #include <fmt/core.h>
 
 #include "overlap/report.hpp"
-#include "report/json_writer.hpp"
+#include "text/quote.hpp"
 
 namespace overlap {
 namespace {
-
-std::string quoted(std::string_view text) {
-  if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    out += c;
-    if (c == '"') out += c;
-  }
-  return out + '"';
-}
 
 std::string us(Seconds t) {
   return json_number(t.si() * 1e6);
@@ -31,13 +21,13 @@ std::string report_csv(const RunReport& report) {
   for (const WorkloadReport& w : report.workloads) {
     std::size_t rank = 0;
     for (const ScheduleReport& s : w.schedules) {
-      out += fmt::format("{},{},", quoted(w.name), quoted(w.pattern));
+      out += fmt::format("{},{},", csv_field(w.name), csv_field(w.pattern));
       if (!s.refusal.empty()) {
-        out += fmt::format(",{},{},{}", quoted(s.schedule), quoted(s.params), quoted(s.refusal));
+        out += fmt::format(",{},{},{}", csv_field(s.schedule), csv_field(s.params), csv_field(s.refusal));
         out += std::string(10 + phase_names().size(), ',') + "\n";
         continue;
       }
-      out += fmt::format("{},{},{},,{},{},{}", ++rank, quoted(s.schedule), quoted(s.params), us(s.makespan),
+      out += fmt::format("{},{},{},,{},{},{}", ++rank, csv_field(s.schedule), csv_field(s.params), us(s.makespan),
                          json_number(s.speedup), json_number(s.efficiency));
       for (const PhaseName& p : phase_names()) out += "," + us(s.phases.*p.member);
       const Bound bound = strongest(s.bounds);

@@ -1,5 +1,5 @@
 #include "overlap/report.hpp"
-#include "report/json_writer.hpp"
+#include "text/json_writer.hpp"
 
 namespace overlap {
 namespace {

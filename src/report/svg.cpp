@@ -6,6 +6,7 @@
 
 #include "overlap/report.hpp"
 #include "report/lane_rows.hpp"
+#include "text/quote.hpp"
 
 namespace overlap {
 namespace {
@@ -17,29 +18,6 @@ constexpr double kLane = 16;
 constexpr double kPanelHead = 24;
 constexpr double kTop = 44;
 constexpr std::size_t kMostLanes = 6;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 std::string_view fill(Activity a, bool odd) {
   switch (a) {
@@ -70,7 +48,7 @@ class Picture {
 
   void text(double x, double y, std::string_view anchor, std::string_view weight, std::string_view body) {
     out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-weight=\"{}\">{}</text>\n", x, y,
-                        anchor, weight, escaped(body));
+                        anchor, weight, xml_text(body));
   }
   void panel(const TracedRun& r) {
     const RunView view = r.run->view();
@@ -106,7 +84,7 @@ class Picture {
         "height=\"{1:.0f}\" "
         "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
         kWidth, y_);
-    head += fmt::format("<text x=\"12\" y=\"20\" font-size=\"14\" font-weight=\"bold\">{}</text>\n", escaped(title));
+    head += fmt::format("<text x=\"12\" y=\"20\" font-size=\"14\" font-weight=\"bold\">{}</text>\n", xml_text(title));
     double x = 12;
     for (const auto& [name, colour] : {std::pair{"GEMM", "#2e8b57"},
                                        {"communication", "#3f78d1"},
@@ -126,7 +104,7 @@ class Picture {
     const double width = std::max(0.5, x(to) - x(from));
     out_ += fmt::format(
         "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\"><title>{}</title></rect>\n",
-        x(from), y_ + 2, width, kLane - 4, colour, escaped(title));
+        x(from), y_ + 2, width, kLane - 4, colour, xml_text(title));
   }
   void lane(const RunView& view, const LaneRow& row) {
     text(kLeft - 8, y_ + 12, "end", "normal", row.name);

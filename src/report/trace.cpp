@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "overlap/report.hpp"
-#include "report/json_writer.hpp"
 #include "report/lane_rows.hpp"
+#include "text/quote.hpp"
 
 namespace overlap {
 namespace {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "overlap/select.hpp"
+#include "text/json_writer.hpp"
 
 namespace overlap {
 namespace {
@@ -10,25 +11,6 @@ std::string value_text(double v, const std::string& unit) {
   if (unit == "flop") return to_text(Flops(v));
   if (unit == "B") return to_text(Bytes(v));
   return unit.empty() ? fmt::format("{:.4g}", v) : fmt::format("{:.6g} {}", v, unit);
-}
-
-std::string escaped(const std::string& s) {
-  std::string out;
-  for (const char c : s) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-std::string csv_field(const std::string& s) {
-  if (s.find_first_of(",\"\n") == std::string::npos) return s;
-  std::string out = "\"";
-  for (const char c : s) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
 }
 
 std::string decision_text(const Decision& d) {
@@ -52,23 +34,19 @@ std::string to_text(const Choice& c) {
 }
 
 std::string to_json(const Choice& c) {
-  std::string out = fmt::format(R"({{"selector":"{}","pick":"{}","branch":"{}",)", escaped(c.selector), escaped(c.pick),
-                                escaped(c.branch));
-  out += fmt::format(
-      R"("decision":{{"left":"{}","left_value":{},"relation":"{}","right":"{}","right_value":{},"unit":"{}"}},)",
-      escaped(c.decision.left), c.decision.left_value, c.decision.relation, escaped(c.decision.right),
-      c.decision.right_value, escaped(c.decision.unit));
-  if (c.degree) out += fmt::format(R"("degree":{},)", *c.degree);
-  if (c.predicted.si() > 0) out += fmt::format(R"("predicted_s":{},)", c.predicted.si());
-  out += R"("inputs":{)";
-  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-    out += fmt::format(R"({}"{}":"{}")", i == 0 ? "" : ",", escaped(c.inputs[i].first), escaped(c.inputs[i].second));
-  }
-  out += fmt::format(R"(}},"source":"{}","notes":[)", escaped(c.source));
-  for (std::size_t i = 0; i < c.notes.size(); ++i) {
-    out += fmt::format(R"({}"{}")", i == 0 ? "" : ",", escaped(c.notes[i]));
-  }
-  return out + "]}";
+  JsonWriter w(0);
+  w.begin_object().field("selector", c.selector).field("pick", c.pick).field("branch", c.branch);
+  w.key("decision").begin_object().field("left", c.decision.left).field("left_value", c.decision.left_value);
+  w.field("relation", c.decision.relation).field("right", c.decision.right);
+  w.field("right_value", c.decision.right_value).field("unit", c.decision.unit).end_object();
+  if (c.degree) w.field("degree", *c.degree);
+  if (c.predicted.si() > 0) w.field("predicted_s", c.predicted.si());
+  w.key("inputs").begin_object();
+  for (const auto& [name, value] : c.inputs) w.field(name, value);
+  w.end_object().field("source", c.source).key("notes").begin_list();
+  for (const std::string& n : c.notes) w.value(n);
+  w.end_list().end_object();
+  return w.text();
 }
 
 std::string to_csv(std::span<const Choice> choices) {

@@ -4,7 +4,7 @@
 
 #include "config/reader.hpp"
 #include "overlap/error.hpp"
-#include "sweep/json_text.hpp"
+#include "sweep/axis_text.hpp"
 
 namespace overlap::sweep {
 namespace {
@@ -73,7 +73,7 @@ std::optional<SweepRow> GroupReader::read_row() {
   };
   SweepRow row;
   row.cell = static_cast<std::uint64_t>(at("cell").integer);
-  for (const std::string& a : axes_) row.axes.push_back(json_text(at("axis." + a)));
+  for (const std::string& a : axes_) row.axes.push_back(config::json_text(at("axis." + a)));
   row.machine = at("machine").string;
   row.workload.name = at("workload").string;
   row.workload.pattern = pattern_of(at("pattern").string);

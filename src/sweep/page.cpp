@@ -8,13 +8,13 @@
 #include "overlap/error.hpp"
 #include "overlap/report.hpp"
 #include "overlap/sweep.hpp"
-#include "report/json_writer.hpp"
+#include "sweep/axis_text.hpp"
 #include "sweep/cell.hpp"
 #include "sweep/group.hpp"
-#include "sweep/json_text.hpp"
 #include "sweep/page_assets.hpp"
 #include "sweep/selectors.hpp"
 #include "sweep/tornado.hpp"
+#include "text/json_writer.hpp"
 
 namespace overlap {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "overlap/error.hpp"
 #include "overlap/sweep.hpp"
-#include "report/json_writer.hpp"
-#include "sweep/json_text.hpp"
+#include "sweep/axis_text.hpp"
+#include "text/quote.hpp"
 
 namespace overlap {
 namespace {

@@ -11,8 +11,8 @@
 #include "config/value.hpp"
 #include "overlap/error.hpp"
 #include "overlap/report.hpp"
-#include "report/json_writer.hpp"
-#include "sweep/json_text.hpp"
+#include "sweep/axis_text.hpp"
+#include "text/json_writer.hpp"
 
 namespace overlap::sweep {
 namespace {
@@ -62,7 +62,7 @@ class PrefixReader {
 std::string identity(const Study& study) {
   JsonWriter w;
   w.begin_object().field("format", "overlapsim-study-1").field("name", study.name);
-  w.field("experiment", json_text(config::parse_text(study.experiment_text, study.experiment_name)));
+  w.field("experiment", config::json_text(config::parse_text(study.experiment_text, study.experiment_name)));
   w.key("axes").begin_list();
   for (const AxisGroup& g : study.groups) {
     w.begin_list();

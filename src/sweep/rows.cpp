@@ -1,26 +1,16 @@
 #include "sweep/rows.hpp"
 
-#include "report/json_writer.hpp"
-#include "sweep/json_text.hpp"
+#include "sweep/axis_text.hpp"
+#include "text/quote.hpp"
 
 namespace overlap::sweep {
 namespace {
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
 
 void append_csv(const SweepRow& row, std::string& out) {
   out += std::to_string(row.cell);
   const auto add = [&](const std::string& text) {
     out += ',';
-    out += csv_cell(text);
+    out += csv_field(text);
   };
   for (const std::string& a : row.axes) add(plain_text(a));
   add(row.machine);
@@ -64,7 +54,7 @@ void append_json(const Study& study, const std::vector<std::string>& axes, const
 
 std::string csv_header(const Study& study, const StudyPlan& plan) {
   std::string out = "cell";
-  for (const std::string& a : plan.axis_names()) out += "," + csv_cell("axis." + a);
+  for (const std::string& a : plan.axis_names()) out += "," + csv_field("axis." + a);
   out += ",machine,workload,pattern,tokens,in,out,tp,family,schedule,refusal";
   for (const std::string& m : study.metrics) out += "," + m;
   return out + "\n";

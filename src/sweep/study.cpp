@@ -7,7 +7,7 @@
 #include "config/reader.hpp"
 #include "overlap/error.hpp"
 #include "overlap/sweep.hpp"
-#include "sweep/json_text.hpp"
+#include "sweep/axis_text.hpp"
 #include "sweep/keys.hpp"
 
 namespace overlap {
@@ -43,7 +43,7 @@ Axis read_axis(const Cursor& at) {
   axis.name = o.has("name") ? o.at("name").text() : axis.pointer.substr(axis.pointer.rfind('/') + 1);
   if (o.has("values") == o.has("range")) o.fail("an axis has either 'values' or 'range'");
   if (o.has("values")) {
-    for (const Cursor& v : o.at("values").items()) axis.values.push_back(sweep::json_text(v.value()));
+    for (const Cursor& v : o.at("values").items()) axis.values.push_back(config::json_text(v.value()));
     if (axis.values.empty()) o.at("values").fail("the list is empty, so the study has no cell");
     return axis;
   }
@@ -105,7 +105,7 @@ void read_filters(const Cursor& at, Study& s) {
     f.relation = kRelations[o.at("is").choice(kRelations)];
     const Cursor right = o.at("right");
     const bool axis = right.is_string() && std::find(names.begin(), names.end(), right.text()) != names.end();
-    f.right = axis ? right.text() : sweep::json_text(right.value());
+    f.right = axis ? right.text() : config::json_text(right.value());
     s.filters.push_back(std::move(f));
   }
 }
@@ -113,8 +113,8 @@ void read_filters(const Cursor& at, Study& s) {
 void read_uncertain(const Cursor& at, Study& s) {
   for (const Cursor& item : at.items()) {
     const Object o(item, sweep::uncertain_keys());
-    s.uncertain.push_back({o.at("name").text(), o.at("pointer").text(), sweep::json_text(o.at("low").value()),
-                           sweep::json_text(o.at("high").value())});
+    s.uncertain.push_back({o.at("name").text(), o.at("pointer").text(), config::json_text(o.at("low").value()),
+                           config::json_text(o.at("high").value())});
   }
 }
 
@@ -137,7 +137,7 @@ std::vector<std::string> read_names(const Cursor& at, std::string_view what, con
 void read_experiment(const Object& o, Study& s) {
   const Cursor at = o.at("experiment");
   if (at.is_object()) {
-    s.experiment_text = sweep::json_text(at.value());
+    s.experiment_text = config::json_text(at.value());
     s.experiment_name = o.has("origin") ? o.at("origin").text() : s.file;
     return;
   }
@@ -159,7 +159,7 @@ std::string whole_text(const config::Value& root, const Study& s) {
     place.string = fs::absolute(s.experiment_name).string();
     whole.members.emplace_back("origin", std::move(place));
   }
-  return sweep::json_text(whole) + "\n";
+  return config::json_text(whole) + "\n";
 }
 
 void read_sample(const Object& o, Study& s) {

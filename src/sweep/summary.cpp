@@ -3,10 +3,10 @@
 #include <map>
 
 #include "overlap/sweep.hpp"
-#include "report/json_writer.hpp"
 #include "sweep/group.hpp"
 #include "sweep/selectors.hpp"
 #include "sweep/tornado.hpp"
+#include "text/json_writer.hpp"
 
 namespace overlap {
 namespace {

@@ -6,14 +6,15 @@
 #include <cstdio>
 
 #include "config/paths.hpp"
-#include "config/writer.hpp"
 #include "overlap/config.hpp"
 #include "overlap/error.hpp"
+#include "overlap/report.hpp"
+#include "text/json_writer.hpp"
 
 namespace overlap::validation {
 namespace {
 
-void fields(config::JsonWriter& w, const Accuracy& a) {
+void fields(JsonWriter& w, const Accuracy& a) {
   w.key("n").value(a.n);
   w.key("bias_pct").value(a.bias_pct);
   w.key("median_ape_pct").value(a.median_ape_pct);
@@ -25,29 +26,6 @@ std::string threshold_name(const Threshold& t) {
 }
 std::string threshold_result(const Threshold& t) {
   return t.found ? fmt::format("{:.3g}", t.value) : std::string("no such records");
-}
-
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 const Record& find_record(const RecordSet& set, const std::string& which) {
@@ -63,7 +41,7 @@ const Record& find_record(const RecordSet& set, const std::string& which) {
 }  // namespace
 
 std::string json_text(const Validation& v, const std::vector<Threshold>& thresholds) {
-  config::JsonWriter w;
+  JsonWriter w;
   w.begin_object().key("overall").begin_object();
   fields(w, v.overall);
   w.end_object().key("groups").begin_list();
@@ -117,8 +95,8 @@ std::string table_text(const RecordSet& set, const Validation& v, const std::vec
 std::string csv_text(const Validation& v) {
   std::string out = "name,n,bias_pct,median_ape_pct,p90_ape_pct,inside_pct\n";
   const auto line = [&](const Accuracy& a) {
-    out += fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.2f}\n", config::csv_field(a.name), a.n, a.bias_pct,
-                       a.median_ape_pct, a.p90_ape_pct, a.inside_pct);
+    out += fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.2f}\n", csv_field(a.name), a.n, a.bias_pct, a.median_ape_pct,
+                       a.p90_ape_pct, a.inside_pct);
   };
   line(v.overall);
   for (const Accuracy& a : v.groups) line(a);
@@ -132,10 +110,10 @@ std::string records_text(const RecordSet& set, const Validation& v) {
   for (std::size_t i = 0; i < set.records.size(); ++i) {
     const Record& r = set.records[i];
     const Prediction& p = v.predictions[i];
-    out += fmt::format("{},{},{},{},{},{},{:.0f},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f}\n",
-                       config::csv_field(r.where), config::csv_field(r.group()), r.d, r.shape.m, r.shape.n, r.shape.k,
-                       r.bytes.si(), r.sms, r.channels, r.median.si() * 1e6, r.min.si() * 1e6, r.max.si() * 1e6,
-                       p.median.si() * 1e6, p.min.si() * 1e6, p.max.si() * 1e6);
+    out += fmt::format("{},{},{},{},{},{},{:.0f},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f}\n", csv_field(r.where),
+                       csv_field(r.group()), r.d, r.shape.m, r.shape.n, r.shape.k, r.bytes.si(), r.sms, r.channels,
+                       r.median.si() * 1e6, r.min.si() * 1e6, r.max.si() * 1e6, p.median.si() * 1e6, p.min.si() * 1e6,
+                       p.max.si() * 1e6);
   }
   return out;
 }
@@ -145,11 +123,11 @@ std::string junit_text(const std::string& name, const std::vector<Threshold>& th
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   out += fmt::format(
       "<testsuites tests=\"{0}\" failures=\"{1}\">\n<testsuite name=\"{2}\" tests=\"{0}\" failures=\"{1}\">\n",
-      thresholds.size(), failed, xml(name));
+      thresholds.size(), failed, xml_text(name));
   for (const Threshold& t : thresholds) {
-    out += fmt::format("  <testcase classname=\"accuracy\" name=\"{}\"", xml(threshold_name(t)));
+    out += fmt::format("  <testcase classname=\"accuracy\" name=\"{}\"", xml_text(threshold_name(t)));
     out += t.passed ? std::string("/>\n")
-                    : fmt::format("><failure message=\"is {}\"/></testcase>\n", xml(threshold_result(t)));
+                    : fmt::format("><failure message=\"is {}\"/></testcase>\n", xml_text(threshold_result(t)));
   }
   return out + "</testsuite>\n</testsuites>\n";
 }
@@ -185,9 +163,9 @@ int run(const Request& q, Style style) {
   }
   const Validation v = validate(set, device, topology, options);
   check(b.thresholds, v);
-  if (!q.json_file.empty()) config::write_file(q.json_file, json_text(v, b.thresholds));
-  if (!q.junit_file.empty()) config::write_file(q.junit_file, junit_text(b.name, b.thresholds));
-  if (!q.records_file.empty()) config::write_file(q.records_file, records_text(set, v));
+  if (!q.json_file.empty()) write_file(q.json_file, json_text(v, b.thresholds));
+  if (!q.junit_file.empty()) write_file(q.junit_file, junit_text(b.name, b.thresholds));
+  if (!q.records_file.empty()) write_file(q.records_file, records_text(set, v));
   switch (style) {
     case Style::json:
       fmt::print("{}", json_text(v, b.thresholds));

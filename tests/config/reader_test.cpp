@@ -6,7 +6,6 @@
 
 #include "catch.hpp"
 #include "config/paths.hpp"
-#include "config/writer.hpp"
 #include "overlap/error.hpp"
 
 using namespace overlap;
@@ -87,29 +86,7 @@ TEST_CASE("numbers are checked") {
   CHECK_THROWS_AS(r.member("s").bandwidth(), InputError);
 }
 
-TEST_CASE("the writer escapes, keeps the order and refuses what is not finite") {
-  JsonWriter w(0);
-  w.begin_object().key("b\"\n").value(0.1).key("a").begin_list().value(1).value(true).null().end_list().end_object();
-  CHECK(w.text() == "{\"b\\\"\\n\": 0.1, \"a\": [1, true, null]}");
-  JsonWriter nan;
-  CHECK_THROWS_AS(nan.value(0.0 / 0.0 * 0.0), CheckError);
-  CHECK(csv_field("a,\"b\"") == "\"a,\"\"b\"\"\"");
-  const std::string text = R"({"x": [1, 2.5, {"y": "z"}], "e": [], "o": {}})";
-  JsonWriter round(0);
-  round.value(parse_text(text, "f"));
-  CHECK(round.text() == text);
-}
-
-TEST_CASE("a file is written whole or not at all") {
-  const std::string dir = std::filesystem::temp_directory_path() / "overlapsim-writer-test";
-  std::filesystem::remove_all(dir);
-  CHECK_THROWS_AS(write_file(dir + "/a.json", "x"), InputError);
-  std::filesystem::create_directories(dir);
-  write_file(dir + "/a.json", "x\n");
-  CHECK(read_text(dir + "/a.json") == "x\n");
-  CHECK_FALSE(std::filesystem::exists(dir + "/a.json.tmp"));
-  std::filesystem::create_directories(dir + "/b.json");
-  CHECK_THROWS_AS(write_file(dir + "/b.json", "x"), InputError);
-  CHECK_FALSE(std::filesystem::exists(dir + "/b.json.tmp"));
-  std::filesystem::remove_all(dir);
+TEST_CASE("a value goes back to the text that it was read from") {
+  const std::string text = R"({"x":[1,2.5,{"y":"z"}],"e":[],"o":{},"n":null,"t":true})";
+  CHECK(json_text(parse_text(text, "f")) == text);
 }

@@ -12,6 +12,7 @@ namespace {
 const std::map<std::string, std::set<std::string>>& forbidden() {
   static const std::map<std::string, std::set<std::string>> table = {
       {"units", {"*"}},
+      {"text", {"*", "text"}},
       {"workload", {"*", "workload"}},
       {"codec", {"schedule", "topology", "device", "cost", "engine", "demand", "analysis", "report", "config", "cuda"}},
       {"graph",
@@ -34,7 +35,7 @@ const std::map<std::string, std::set<std::string>>& forbidden() {
 }
 
 // Headers that every folder may use: they know nothing above numbers, ids and errors.
-const std::set<std::string> kBase = {"units", "ids", "dtype", "error"};
+const std::set<std::string> kBase = {"units", "ids", "dtype", "error", "text/"};
 
 // "overlap/cost.hpp" -> "cost"; "cost/pricer.hpp" -> "cost/"
 std::string layer_of(const std::string& include) {

@@ -9,7 +9,6 @@
 #include "analysis/hand.hpp"
 #include "catch.hpp"
 #include "overlap/error.hpp"
-#include "report/json_writer.hpp"
 #include "report/table.hpp"
 
 using namespace overlap;
@@ -78,17 +77,6 @@ std::size_t count(std::string_view text, std::string_view what) {
 }
 
 }  // namespace
-
-TEST_CASE("JSON numbers are exact, text is escaped, what is not finite is refused") {
-  CHECK(json_number(0.1) == "0.1");
-  CHECK(json::parse(json_number(1.0 / 3.0)).get<double>() == 1.0 / 3.0);
-  CHECK(json::parse(json_string("a\"b\\\n\t\x01")) == "a\"b\\\n\t\x01");
-  CHECK_THROWS_AS(json_number(0.0 / std::numeric_limits<double>::quiet_NaN()), CheckError);
-  JsonWriter j;
-  j.begin_object().key("a").begin_list().value(1.5).null().value(true).end_list().field("b", "x");
-  j.key("c").begin_object().end_object().end_object();
-  CHECK(json::parse(std::move(j).take()) == json::parse(R"({"a":[1.5,null,true],"b":"x","c":{}})"));
-}
 
 TEST_CASE("The JSON report parses and holds the phases that sum to the makespan") {
   const json j = json::parse(report_json(sample()));

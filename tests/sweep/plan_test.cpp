@@ -8,7 +8,7 @@
 #include "overlap/error.hpp"
 #include "overlap/sweep.hpp"
 #include "paths.hpp"
-#include "sweep/json_text.hpp"
+#include "sweep/axis_text.hpp"
 
 using namespace overlap;
 

@@ -1,4 +1,4 @@
-// A parsed JSON value back to compact text, numbers exact, members in the order of the file.
+// What the JSON of an axis value says, as text and as a number.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,6 @@
 
 namespace overlap::sweep {
 
-std::string json_text(const config::Value& v);
 // For CSV cells and labels: a string without its quotes, the name of an object that has one, the one item of a list,
 // anything else as it stands.
 std::string plain_text(const std::string& json);
