@@ -10,7 +10,7 @@
 #include "overlap/config.hpp"
 #include "overlap/error.hpp"
 #include "overlap/run.hpp"
-#include "overlap/study.hpp"
+#include "overlap/selector_study.hpp"
 
 namespace overlap::cli {
 namespace {
@@ -66,7 +66,7 @@ std::string percent(double v) {
 }
 
 int study(const Args& args, const Experiment& e) {
-  const Study s = study_selectors(e, {});
+  const SelectorStudy s = study_selectors(e, {});
   Sheet scores{{{"selector", "selector"},
                 {"layers", "layers"},
                 {"picks the best", "top1"},

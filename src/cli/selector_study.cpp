@@ -7,7 +7,7 @@
 #include "cli/parallel.hpp"
 #include "overlap/error.hpp"
 #include "overlap/run.hpp"
-#include "overlap/study.hpp"
+#include "overlap/selector_study.hpp"
 
 namespace overlap {
 namespace {
@@ -59,9 +59,9 @@ class Runner {
   Runner(const Experiment& e, const StudyOptions& options)
       : e_(e), options_(options), machine_{e.topology, e.devices, e.background} {}
 
-  Study run() {
+  SelectorStudy run() {
     simulate_all();
-    Study out;
+    SelectorStudy out;
     for (const Row& r : rows_) {
       const Workload& w = *r.workload;
       out.layers.push_back(
@@ -241,7 +241,7 @@ const Pick* SelectorScore::worst() const {
   return it == picks.end() ? nullptr : &*it;
 }
 
-Study study_selectors(const Experiment& experiment, const StudyOptions& options) {
+SelectorStudy study_selectors(const Experiment& experiment, const StudyOptions& options) {
   return Runner(experiment, options).run();
 }
 

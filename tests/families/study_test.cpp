@@ -1,6 +1,6 @@
 // The selector study on a small grid: what it reports must hold whatever the numbers are.
-#include "overlap/study.hpp"
 #include "catch.hpp"
+#include "overlap/selector_study.hpp"
 #include "paths.hpp"
 
 using namespace overlap;
@@ -15,7 +15,7 @@ TEST_CASE("the selector study scores every selector against the best of what it 
     "schedules": "all"
   })",
                                         "small grid");
-  const Study s = study_selectors(e, {});
+  const SelectorStudy s = study_selectors(e, {});
   REQUIRE(s.layers.size() == e.workloads.size());
   REQUIRE(s.scores.size() >= 2);
   CHECK(s.scores[0].selector == "compass");

@@ -39,11 +39,11 @@ struct SelectorScore {
   [[nodiscard]] const Pick* worst() const;  // null without picks
 };
 
-struct Study {
+struct SelectorStudy {
   std::vector<std::string> layers;
   CompassCalibration calibration;  // fitted on every fourth layer
   std::vector<SelectorScore> scores;
 };
-[[nodiscard]] Study study_selectors(const Experiment& experiment, const StudyOptions& options);
+[[nodiscard]] SelectorStudy study_selectors(const Experiment& experiment, const StudyOptions& options);
 
 }  // namespace overlap
