@@ -151,9 +151,26 @@ struct GemmChoice {
   std::uint32_t launches = 1;
 };
 
+// When a fused Gemm's tiles were stored, since release. In the kernel's order: part by part, in each part bands of
+// eight rows of tiles, column by column inside a band; fixed-order kernels hand them out in this order.
+struct TileTimes {
+  OpId op;
+  std::uint32_t ctas = 0;
+  std::uint32_t tile_rows = 0, tile_cols = 0;  // elements
+  std::vector<Seconds> ends;
+};
+
 struct GpuSpans {
   Timeline timeline;    // on one clock: that of the release mark
   Seconds clock_error;  // of one GPU's spans against another's
+  std::vector<TileTimes> tiles;
+};
+
+// Runs back to back.
+struct GpuLoad {
+  std::vector<Seconds> ends;   // of each run, since the first one's begin, on GPU 0's clock
+  std::vector<Seconds> times;  // of each run, from its begin to all streams joined
+  double host_waits = 0;       // share of the time that the host waited for the GPUs; near 0 = launches limit the rate
 };
 
 // A graph loaded on the GPUs: buffers, streams, events, algorithms. Inputs are random, all else is poisoned.
@@ -168,6 +185,9 @@ class GpuProgram {
   virtual Seconds run(Seconds idle) = 0;
   // One further run with timing events around every op.
   virtual GpuSpans spans(Seconds idle) = 0;
+  // Runs one behind the other for `duration`, launched ahead so that the GPUs never idle: the state of a GPU under
+  // load. Caches are as the run before left them.
+  virtual GpuLoad repeat(Seconds duration) = 0;
   // Relative error norm of the outputs of the last run against float64, on every element where the problem is small,
   // else on a sample. NaN counts as infinite.
   virtual double error() = 0;

@@ -47,15 +47,6 @@ struct Loaded {
   Seen seen;
 };
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
-}
-
 // Ends the program when a job makes no progress: a graph that waits for itself on the GPUs cannot be called back. The
 // file keeps what was measured and names the job.
 class Watch {
@@ -108,6 +99,10 @@ class Runner {
     while (next < jobs.size()) {
       std::vector<Loaded> loaded;
       while (next < jobs.size() && (loaded.empty() || session_.free_bytes() > kSpare)) load(*jobs[next++], loaded);
+      for (Loaded& l : loaded) {
+        if (l.job->sustained.si() > 0) under_load(l);
+      }
+      std::erase_if(loaded, [](const Loaded& l) { return l.program == nullptr; });
       rounds(loaded);
       for (Loaded& l : loaded) write(l);
       file_.flush();
@@ -187,77 +182,28 @@ class Runner {
 
   [[nodiscard]] std::uint32_t reps(const Job& job) const { return options_.reps > 0 ? options_.reps : job.reps; }
   [[nodiscard]] Seconds idle(const Job& job) const {
-    if (options_.sustained) return Seconds(0);
     return options_.idle_ms >= 0 ? Seconds(options_.idle_ms * 1e-3) : job.idle;
   }
 
   void write(Loaded& l) {
     const Job& job = *l.job;
-    std::string line = fmt::format("{{{}, {}", job.keys, statistics(l.seen.raw_us));
-    if (job.every_raw) line += fmt::format(", \"raw_us\": [{:.2f}]", fmt::join(l.seen.raw_us, ", "));
-    const auto range = [](std::vector<std::uint32_t> v) {
-      std::sort(v.begin(), v.end());
-      return fmt::format("[{}, {}, {}]", v.front(), v[v.size() / 2], v.back());
-    };
-    line += fmt::format(", \"sm_mhz\": {}, \"watts\": {}", range(l.seen.sm_mhz), range(l.seen.watts));
-    if (l.seen.checked) line += fmt::format(", \"error\": {:.2e}", l.seen.error);
-    const std::vector<GemmChoice> gemms = l.program->gemms();
-    std::string choices;
-    std::string last;
-    for (const GemmChoice& g : gemms) {
-      const std::string text = fmt::format("[{}, {}, {}, \"{}\", {}]", g.m, g.n, g.k, escaped(g.kernel), g.launches);
-      if (text != last) choices += (choices.empty() ? "" : ", ") + text;
-      last = text;
+    std::string line = fmt::format("{{{}, {}", job.keys, record_text(job, l.seen, *l.program));
+    if (job.spans || job.contention) {
+      watch_.beat(job.keys);
+      const GpuSpans s = l.program->spans(idle(job));
+      line += job.contention ? contention_text(l.graph, s.timeline) : measured_spans(job, l.graph, l.plan, s);
     }
-    if (!choices.empty()) line += fmt::format(", \"gemm_kernels\": [{}]", choices);
-    std::string notes;
-    for (const std::string& n : l.program->notes())
-      notes += fmt::format("{}\"{}\"", notes.empty() ? "" : ", ", escaped(n));
-    if (!notes.empty()) line += fmt::format(", \"notes\": [{}]", notes);
-    if (job.spans || job.contention) line += spans(l);
     file_ << line << "}\n";
     ++result.measured;
     l.program.reset();
   }
 
-  std::string spans(Loaded& l) {
-    watch_.beat(l.job->keys);
-    const GpuSpans s = l.program->spans(idle(*l.job));
-    if (l.job->contention) return contention(l, s.timeline);
-    std::string out = fmt::format(", \"clock_error_us\": {:.2f}, \"spans\": [{}]", s.clock_error.si() * 1e6,
-                                  spans_text(l.graph, l.plan, s.timeline));
-    std::string ends;
-    for (const PlannedOp& op : l.plan.order) {
-      if (op.how != Execution::fused_gemm || !l.job->tiles) continue;
-      const auto& gemm = std::get<Gemm>(l.graph.op(op.op).work);
-      std::vector<double> us;
-      for (std::uint32_t p = gemm.parts.begin; p < gemm.parts.end; ++p)
-        us.push_back(s.timeline.part_ends[p].si() * 1e6);
-      ends += fmt::format("{}[{}, \"{}\", [{:.1f}]]", ends.empty() ? "" : ", ",
-                          l.plan.streams[op.members[0].lane.index()].gpu, l.graph.text(l.graph.op(op.op).label),
-                          fmt::join(us, ", "));
-    }
-    if (!ends.empty()) out += fmt::format(", \"part_ends\": [{}]", ends);
-    return out;
-  }
-
-  // First GEMM's begin to last one's end, and to the end of the last transfer that GPU 0 takes part in.
-  static std::string contention(const Loaded& l, const Timeline& t) {
-    Seconds begin = kForever;
-    Seconds end;
-    Seconds comm;
-    std::uint32_t gemms = 0;
-    for (std::size_t i = 0; i < l.graph.ops().size(); ++i) {
-      if (std::holds_alternative<Gemm>(l.graph.ops()[i].work)) {
-        begin = std::min(begin, t.ops[i].begin);
-        end = std::max(end, t.ops[i].end);
-        ++gemms;
-      } else {
-        comm = std::max(comm, t.ops[i].end);
-      }
-    }
-    return fmt::format(", \"gemm_us\": {:.2f}, \"comm_total_us\": {:.2f}",
-                       (end - begin).si() * 1e6 / std::max(1U, gemms), comm.si() > 0 ? (comm - begin).si() * 1e6 : 0.0);
+  void under_load(Loaded& l) {
+    const Job& job = *l.job;
+    watch_.beat(job.keys);
+    file_ << fmt::format("{{{}, {}}}\n", job.keys, load_text(session_, *l.program, job.sustained, l.seen));
+    ++result.measured;
+    l.program.reset();
   }
 
   const MeasureOptions& options_;
@@ -281,7 +227,7 @@ bool holds(const std::set<std::string>& lines, const Job& job) {
   return it != lines.end() && it->compare(0, start.size(), start) == 0 && (*it)[start.size()] == ',';
 }
 
-std::string meta(const GpuHost& host, const MeasureOptions& o, const std::string& machine) {
+std::string meta(const GpuHost& host, double idle_ms, const std::string& machine) {
   return fmt::format(
       "{{\"kind\": \"meta\", \"what\": \"measure\", \"machine\": \"{}{}x {}, {} SMs\", \"software\": \"{}\", "
       "\"units\": \"times in "
@@ -291,13 +237,19 @@ std::string meta(const GpuHost& host, const MeasureOptions& o, const std::string
       "idle ({}); rounds "
       "over all records of a group, shuffled; sorted v: median v[n/2], p10 v[n/10], p90 v[9n/10]; spans [gpu, op, "
       "begin_us, end_us] come "
-      "from one further run with timing events, on GPU 0's clock within clock_error_us; sm_mhz and watts: least, "
+      "from one further run with timing events, on GPU 0's clock within clock_error_us; tile_ends [gpu, op, CTAs, rows "
+      "and "
+      "columns of a tile, [us]]: when each tile was stored, in the kernel's order; records of kind sustained: runs "
+      "back to "
+      "back, caches as the run before left them, statistics of the second half, series_s_us [seconds since start, mean "
+      "us "
+      "of the runs ended since the last point]; sm_mhz and watts: least, "
       "median, largest of GPU 0 "
       "beside the runs; gemm_kernels [m, n, k, kernel, launches] of device 0; error: relative error norm of the "
       "outputs against "
       "float64; schedules: graph and params name the schedule in this project\"}}\n",
       machine.empty() ? "" : machine + ", ", host.gpus.size(), host.gpus[0].name, host.gpus[0].sms, host.software,
-      o.sustained ? "sustained: no gap" : "10 ms, primitives 2 ms");
+      idle_ms >= 0 ? fmt::format("{} ms", idle_ms) : fmt::format("{} ms, primitives 2 ms", Job().idle.si() * 1e3));
 }
 
 }  // namespace
@@ -310,7 +262,7 @@ MeasureResult measure(const std::vector<Job>& jobs, const MeasureOptions& option
   const std::set<std::string> done = options.resume ? recorded(options.out) : std::set<std::string>{};
   std::ofstream file(options.out, options.resume ? std::ios::app : std::ios::trunc);
   if (!file) throw InputError(options.out, "cannot be written: choose another file with --out");
-  if (done.empty()) file << meta(session->host(), options, machine);
+  if (done.empty()) file << meta(session->host(), options.idle_ms, machine);
   file.flush();
   Runner runner(options, *session, file, say);
   const double start = now_s();

@@ -16,7 +16,6 @@ struct MeasureOptions {
   std::uint32_t gpus = 2;
   std::uint32_t reps = 0;  // 0 = each job's own
   double idle_ms = -1;     // below 0 = each job's own
-  bool sustained = false;  // no idle gaps: the clock is that of a GPU under load
   bool fused_kernel = true;
   bool resume = false;  // leave out what `out` holds already
   double limit_s = 0;   // stops behind the group that exceeds it; 0 = no limit
@@ -44,6 +43,14 @@ struct Seen {
   bool checked = false;
 };
 std::string statistics(const std::vector<double>& raw_us);  // "reps": ..., "median_us": ..., ...
+std::string escaped(const std::string& text);
+// What single runs gave: times, clocks, error, kernels, notes. Members without braces, as all of these.
+std::string record_text(const Job& job, const Seen& seen, const GpuProgram& program);
 std::string spans_text(const OpGraph& graph, const LaunchPlan& plan, const Timeline& t);
+std::string measured_spans(const Job& job, const OpGraph& graph, const LaunchPlan& plan, const GpuSpans& spans);
+// Mean time of the Gemms, from the first one's begin to the last one's end, and to the end of what runs beside them.
+std::string contention_text(const OpGraph& graph, const Timeline& t);
+// Runs the program back to back and tells how its time settled; clocks and power are read beside.
+std::string load_text(GpuSession& session, GpuProgram& program, Seconds duration, const Seen& seen);
 
 }  // namespace overlap::cuda

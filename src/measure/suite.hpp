@@ -21,10 +21,12 @@ struct Job {
   bool contention = false;  // lone times of GEMMs and communication out of the spans
   bool fused = true;        // Gemms with parts run in the tile kernel
   bool tiles = false;       // finish time of every part in the record
+  bool every_tile = false;  // and of every tile
+  Seconds sustained;        // above 0: runs back to back for so long in place of single runs
   std::uint32_t channels = 0;
   bool priority = false;
   std::uint32_t gemm_sms = 0;
-  Seconds idle{0.01};
+  Seconds idle{0.006};
 };
 
 // Names under which measured schedules are known: the published short ones where they exist ("interdecom_dma", with d),
@@ -38,6 +40,9 @@ MeasuredName measured_name(const ScheduleInfo& info, const Params& params);
 // A schedule on a layer as a job; keys carry kind, schedule, d, m, n, k (per GPU), gpus and the schedule's parameters.
 Job layer_job(const Workload& w, const ScheduleInfo& info, const Params& params, const Topology& topology,
               const std::vector<Device>& devices);
+
+// The job run back to back: its record is of kind "sustained" and names its kind under "of".
+Job sustained(Job job, Seconds duration);
 
 // Everything that calibration needs, on two GPUs in less than eight minutes. Only `sections`, all if empty.
 std::vector<Job> suite(const Topology& topology, const std::vector<Device>& devices,

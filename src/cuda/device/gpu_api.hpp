@@ -59,6 +59,7 @@
 #define gpuEventDisableTiming OVERLAP_GPU(EventDisableTiming)
 #define gpuEventDefault OVERLAP_GPU(EventDefault)
 #define gpuEventRecord OVERLAP_GPU(EventRecord)
+#define gpuEventSynchronize OVERLAP_GPU(EventSynchronize)
 #define gpuEventDestroy OVERLAP_GPU(EventDestroy)
 #define gpuEventElapsedTime OVERLAP_GPU(EventElapsedTime)
 #define gpuRuntimeGetVersion OVERLAP_GPU(RuntimeGetVersion)

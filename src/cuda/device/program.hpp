@@ -70,6 +70,8 @@ void engine_copies(const Machine& machine, LaneId lane, const std::vector<cuda::
 // By GPU element type; throws InputError for types that kernels do not add or fill.
 Element element_of(DType t);
 
+gpuEvent_t timing_event(std::uint32_t gpu);
+
 class Program : public GpuProgram {
  public:
   Program(Session& session, const OpGraph& graph, const LaunchPlan& plan);
@@ -78,6 +80,7 @@ class Program : public GpuProgram {
   void warm() override;
   Seconds run(Seconds idle) override;
   GpuSpans spans(Seconds idle) override;
+  GpuLoad repeat(Seconds duration) override;
   double error() override;
   [[nodiscard]] std::vector<GemmChoice> gemms() const override;
   [[nodiscard]] std::vector<std::string> notes() const override { return machine_.plan.notes; }
@@ -89,10 +92,10 @@ class Program : public GpuProgram {
   };
   void enqueue(bool timed);
   void gate(std::uint32_t value);
-  void join();
+  void join(gpuEvent_t end);
   Seconds gated_run(Seconds idle, bool timed);
   [[nodiscard]] Seconds since_release(gpuEvent_t event, std::uint32_t gpu) const;
-  void read_tiles(Timeline& timeline, const std::vector<Seconds>& shift) const;
+  void read_tiles(GpuSpans& out, const std::vector<Seconds>& shift) const;
   void note_clocks();
   std::vector<Seconds> clock_shift(Seconds& error);
 

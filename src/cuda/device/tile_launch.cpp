@@ -46,7 +46,7 @@ TileLaunch::TileLaunch(Machine& machine, const PlannedOp& op)
     add_part(machine.graph.parts()[p], machine.plan.parts[p], gemm.accumulate);
   }
   wgmma_ = machine.session.host().gpus[gpu_].wgmma && fits_wgmma();
-  const TileShape shape = wgmma_ ? kWgmmaTile : kMmaTile;
+  const TileShape shape = tile();
   for (TilePart& part : parts_) {
     part.first_tile = tile_count_;
     for (std::uint32_t i = part.product_begin; i < part.product_end; ++i) {
@@ -149,7 +149,7 @@ void TileLaunch::launch() {
 }
 
 std::string TileLaunch::choice() const {
-  const TileShape shape = wgmma_ ? kWgmmaTile : kMmaTile;
+  const TileShape shape = tile();
   return fmt::format("tile kernel {} {}x{}, {} CTAs, {} parts, {} tiles", wgmma_ ? "wgmma" : "mma.sync", shape.rows,
                      shape.cols, ctas_, parts_.size(), tile_count_);
 }

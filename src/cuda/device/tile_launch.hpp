@@ -19,6 +19,7 @@ class TileLaunch {
   [[nodiscard]] std::vector<std::uint64_t> tile_ends() const;
   [[nodiscard]] std::uint32_t gpu() const { return gpu_; }
   [[nodiscard]] std::uint32_t ctas() const { return ctas_; }
+  [[nodiscard]] TileShape tile() const { return wgmma_ ? kWgmmaTile : kMmaTile; }
 
  private:
   void add_part(const Part& part, const PlannedPart& planned, bool accumulate);
