@@ -13,38 +13,49 @@ namespace {
 class LongestChain {
  public:
   LongestChain(const OpGraph& graph, const Demands& demands, const Resources& resources)
-      : graph_(graph), n_(graph.ops().size()) {
-    const std::size_t nodes = 2 * n_ + graph.parts().size();
-    edges_.reserve(nodes * 3);
-    std::vector<OpId> last(graph.lanes().size());
-    for (std::size_t i = 0; i < n_; ++i) {
-      const Op& op = graph.ops()[i];
-      for (const Dep& d : graph.deps(op.deps)) edge(done(d), 2 * i, {});
-      for (const LaneId lane : graph.lane_refs(op.lanes)) {
-        if (last[lane.index()].valid()) after_in_lane(last[lane.index()], OpId(i), demands, resources);
-        last[lane.index()] = OpId(i);
-      }
-      const Demand& d = demands.ops[i];
-      edge(2 * i, 2 * i + 1, lone_time(d, demands, resources));
-      if (const Gemm* g = std::get_if<Gemm>(&op.work)) parts(i, *g, d, demands);
+      : graph_(graph), demands_(demands), n_(graph.ops().size()), nodes_(2 * n_ + graph.parts().size()) {
+    lone_.reserve(n_);
+    LoneTimes lone(demands, resources);
+    for (const Demand& d : demands.ops) lone_.push_back(lone.of(d));
+    if (std::any_of(demands.ops.begin(), demands.ops.end(),
+                    [](const Demand& d) { return d.kind == DemandKind::store; })) {
+      for (const Demand& d : demands.ops) issue_.push_back(lane_time(d, demands, resources));
     }
   }
 
-  Seconds solve() const {
-    const std::size_t nodes = 2 * n_ + graph_.parts().size();
-    std::vector<std::uint32_t> first(nodes + 1, 0);
-    std::vector<std::uint32_t> waiting(nodes, 0);
-    for (const Edge& e : edges_) {
-      ++first[e.from + 1];
-      ++waiting[e.to];
+  [[nodiscard]] Seconds solve() const {
+    // Ops are mostly added after what they wait for: then dates are final in that order.
+    std::vector<Seconds> date(nodes_);
+    bool forward = true;
+    for (std::uint32_t i = 0; i < n_ && forward; ++i) {
+      edges_of(i, [&](std::size_t from, std::size_t to, Seconds time, bool known) {
+        forward = forward && known;
+        date[to] = std::max(date[to], date[from] + time);
+      });
     }
-    for (std::size_t i = 0; i < nodes; ++i) first[i + 1] += first[i];
-    std::vector<std::uint32_t> order(edges_.size());
+    if (!forward) return in_any_order();
+    return date.empty() ? Seconds{} : *std::max_element(date.begin(), date.end());
+  }
+
+ private:
+  [[nodiscard]] Seconds in_any_order() const {
+    std::vector<std::uint32_t> first(nodes_ + 1, 0);
+    std::vector<std::uint32_t> waiting(nodes_, 0);
+    edges([&](std::size_t from, std::size_t to, Seconds, bool) {
+      ++first[from + 1];
+      ++waiting[to];
+    });
+    for (std::size_t i = 0; i < nodes_; ++i) first[i + 1] += first[i];
+    struct Edge {
+      std::size_t to;
+      Seconds time;
+    };
+    std::vector<Edge> out(first[nodes_]);
     std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
-    for (std::size_t e = 0; e < edges_.size(); ++e) order[next[edges_[e].from]++] = static_cast<std::uint32_t>(e);
-    std::vector<Seconds> date(nodes);
+    edges([&](std::size_t from, std::size_t to, Seconds time, bool) { out[next[from]++] = {to, time}; });
+    std::vector<Seconds> date(nodes_);
     std::vector<std::size_t> ready;
-    for (std::size_t i = 0; i < nodes; ++i) {
+    for (std::size_t i = 0; i < nodes_; ++i) {
       if (waiting[i] == 0) ready.push_back(i);
     }
     std::size_t visited = 0;
@@ -55,56 +66,76 @@ class LongestChain {
       ++visited;
       longest = std::max(longest, date[node]);
       for (std::uint32_t k = first[node]; k < first[node + 1]; ++k) {
-        const Edge& e = edges_[order[k]];
-        date[e.to] = std::max(date[e.to], date[node] + e.time);
-        if (--waiting[e.to] == 0) ready.push_back(e.to);
+        date[out[k].to] = std::max(date[out[k].to], date[node] + out[k].time);
+        if (--waiting[out[k].to] == 0) ready.push_back(out[k].to);
       }
     }
-    if (visited != nodes) throw CheckError("the graph has a cycle of dependencies: it has no critical path");
+    if (visited != nodes_) throw CheckError("the graph has a cycle of dependencies: it has no critical path");
     return longest;
   }
 
- private:
-  struct Edge {
-    std::size_t from;
-    std::size_t to;
-    Seconds time;
-  };
-  void edge(std::size_t from, std::size_t to, Seconds time) { edges_.push_back({from, to, time}); }
-  void after_in_lane(OpId before, OpId op, const Demands& demands, const Resources& resources) {
-    const Demand& d = demands.ops[before.index()];
-    const std::size_t from = 2 * before.index();
-    if (d.kind == DemandKind::store) {
-      edge(from, 2 * op.index(), lane_time(d, demands, resources));
-    } else {
-      edge(from + 1, 2 * op.index(), {});
-    }
+  template <class F>
+  void edges(F add) const {
+    last_.assign(graph_.lanes().size(), OpId());
+    for (std::uint32_t i = 0; i < n_; ++i) edges_of(i, add);
   }
+
+  // Edges that lead to op i and within it, for i = 0, 1, ... in turn: `add(from, to, time, known)`, where `known` says
+  // that all edges that lead to `from` were listed before.
+  template <class F>
+  void edges_of(std::uint32_t i, F add) const {
+    if (i == 0) last_.assign(graph_.lanes().size(), OpId());
+    const Op& op = graph_.ops()[i];
+    const std::size_t begin = 2 * std::size_t{i};
+    for (const Dep& d : graph_.deps(op.deps)) add(done(d), begin, Seconds{}, d.op.v < i);
+    for (const LaneId lane : graph_.lane_refs(op.lanes)) {
+      OpId& last = last_[lane.index()];
+      if (last.valid()) {
+        const std::size_t before = 2 * last.index();
+        if (demands_.ops[last.index()].kind == DemandKind::store)
+          add(before, begin, issue_[last.index()], true);
+        else
+          add(before + 1, begin, Seconds{}, true);
+      }
+      last = OpId(i);
+    }
+    if (const Gemm* g = std::get_if<Gemm>(&op.work)) parts(i, *g, add);
+    add(begin, begin + 1, lone_[i], true);
+  }
+
   [[nodiscard]] std::size_t done(const Dep& d) const {
     return d.part.valid() ? 2 * n_ + d.part.index() : 2 * d.op.index() + 1;
   }
   // A part takes at least its own waves on all workers after its last wait.
-  void parts(std::size_t i, const Gemm& g, const Demand& d, const Demands& demands) {
+  template <class F>
+  void parts(std::uint32_t i, const Gemm& g, F add) const {
+    const Demand& d = demands_.ops[i];
+    const std::size_t begin = 2 * std::size_t{i};
     for (std::uint32_t p = g.parts.begin; p < g.parts.end; ++p) {
       Seconds time;
       if (d.kind == DemandKind::tiles) {
-        const TileDemand& t = demands.tiles[d.tiles];
+        const TileDemand& t = demands_.tiles[d.tiles];
         const std::uint32_t index = t.part_tiles.begin + (p - g.parts.begin);
         // Equal tiles: the shortest way to finish k of them is k / workers tile times, and one tile at the least.
-        if (index < t.part_tiles.end && demands.part_tiles[index] > 0) {
-          const double waves = static_cast<double>(demands.part_tiles[index]) / tile_workers(t);
+        if (index < t.part_tiles.end && demands_.part_tiles[index] > 0) {
+          const double waves = static_cast<double>(demands_.part_tiles[index]) / tile_workers(t);
           time = t.tile_time * std::max(std::min(1.0, t.last_wave), waves * std::min(1.0, t.last_wave));
         }
       }
-      edge(2 * i, 2 * n_ + p, time);
-      for (const Dep& w : graph_.deps(graph_.parts()[p].waits)) edge(done(w), 2 * n_ + p, time);
-      edge(2 * n_ + p, 2 * i + 1, {});
+      const std::size_t part = 2 * n_ + p;
+      add(begin, part, time, true);
+      for (const Dep& w : graph_.deps(graph_.parts()[p].waits)) add(done(w), part, time, w.op.v < i || (w.op.v == i && w.part.valid() && w.part.v < p));
+      add(part, begin + 1, Seconds{}, true);
     }
   }
 
   const OpGraph& graph_;
+  const Demands& demands_;
   std::size_t n_;
-  std::vector<Edge> edges_;
+  std::size_t nodes_;
+  std::vector<Seconds> lone_;        // by op
+  std::vector<Seconds> issue_;       // by op, where there are stores: until its lane goes on
+  mutable std::vector<OpId> last_;   // by lane, while edges are listed
 };
 
 Bound flops_bound(const RunView& run) {

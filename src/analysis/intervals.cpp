@@ -1,16 +1,19 @@
 #include "analysis/intervals.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
-#include <cstdint>
+#include <numeric>
+#include <utility>
 
 namespace overlap {
 
 std::vector<Interval> merged(std::vector<Interval> v) {
   std::erase_if(v, [](const Interval& i) { return !(i.begin < i.end); });
-  std::sort(v.begin(), v.end(), [](const Interval& a, const Interval& b) {
+  const auto before = [](const Interval& a, const Interval& b) {
     return a.begin < b.begin || (a.begin == b.begin && a.end < b.end);
-  });
+  };
+  if (!std::is_sorted(v.begin(), v.end(), before)) std::sort(v.begin(), v.end(), before);
   std::vector<Interval> out;
   for (const Interval& i : v) {
     if (!out.empty() && i.begin <= out.back().end) {
@@ -44,23 +47,47 @@ std::vector<Interval> minus(const std::vector<Interval>& a, const std::vector<In
   return out;
 }
 
-std::uint32_t most_overlapping(const std::vector<Interval>& v) {
-  std::vector<Seconds> begins;
-  std::vector<Seconds> ends;
-  for (const Interval& i : v) {
-    if (!(i.begin < i.end)) continue;
-    begins.push_back(i.begin);
-    ends.push_back(i.end);
+namespace {
+
+struct Keyed {
+  std::uint64_t key;
+  std::uint32_t index;
+};
+
+// Least significant digit first; a digit that all keys share costs a count.
+void radix_sort(std::vector<Keyed>& v) {
+  constexpr unsigned kBits = 11;
+  constexpr std::size_t kDigits = std::size_t{1} << kBits;
+  std::vector<Keyed> other(v.size());
+  std::vector<std::uint32_t> first(kDigits);
+  for (unsigned shift = 0; shift < 64; shift += kBits) {
+    std::fill(first.begin(), first.end(), 0U);
+    for (const Keyed& k : v) ++first[(k.key >> shift) % kDigits];
+    if (first[(v.front().key >> shift) % kDigits] == v.size()) continue;
+    std::uint32_t at = 0;
+    for (std::uint32_t& f : first) at += std::exchange(f, at);
+    for (const Keyed& k : v) other[first[(k.key >> shift) % kDigits]++] = k;
+    v.swap(other);
   }
-  std::sort(begins.begin(), begins.end());
-  std::sort(ends.begin(), ends.end());
-  std::uint32_t most = 0;
-  std::size_t e = 0;
-  for (std::size_t b = 0; b < begins.size(); ++b) {
-    while (ends[e] <= begins[b]) ++e;
-    most = std::max(most, static_cast<std::uint32_t>(b + 1 - e));
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> order_of(std::span<const Seconds> dates) {
+  std::vector<std::uint32_t> order(dates.size());
+  std::iota(order.begin(), order.end(), 0U);
+  if (std::is_sorted(dates.begin(), dates.end())) return order;
+  constexpr std::size_t kSmall = 512;
+  if (dates.size() < kSmall) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return dates[a] < dates[b]; });
+    return order;
   }
-  return most;
+  std::vector<Keyed> keyed(dates.size());  // bits of doubles >= 0 stand in their order; -0 is made 0
+  for (std::uint32_t i = 0; i < keyed.size(); ++i) keyed[i] = {std::bit_cast<std::uint64_t>(dates[i].si() + 0.0), i};
+  radix_sort(keyed);
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = keyed[i].index;
+  return order;
 }
 
 }  // namespace overlap

@@ -1,6 +1,8 @@
 // Sets of time intervals.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "overlap/units.hpp"
@@ -18,7 +20,7 @@ std::vector<Interval> merged(std::vector<Interval> v);
 Seconds length(const std::vector<Interval>& v);
 // What of `a` is not in `b`; both merged.
 std::vector<Interval> minus(const std::vector<Interval>& a, const std::vector<Interval>& b);
-// Most intervals that overlap in one instant; an interval that ends where another begins does not overlap it.
-std::uint32_t most_overlapping(const std::vector<Interval>& v);
+// Indices of dates (>= 0) in order of date, equal ones in order of index. Linear in the number of dates.
+std::vector<std::uint32_t> order_of(std::span<const Seconds> dates);
 
 }  // namespace overlap

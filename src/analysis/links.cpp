@@ -16,24 +16,73 @@ Interval flow_interval(const Demand& d, const OpTimes& t) {
 
 }  // namespace
 
-std::vector<LinkUse> link_uses(const RunView& run) {
-  const std::size_t n = run.resources.fluids.size();
-  std::vector<std::vector<Interval>> active(n);
+namespace {
+
+// A resource while the dates go by.
+struct Line {
+  std::uint32_t active = 0;
+  std::uint32_t most = 0;
+  bool used = false;
+  Seconds open;      // begin of the busy time that lasts
+  Seconds last_end;  // of a flow
+  Seconds busy;      // before `open`
+
+  void begin(Seconds t) {
+    if (active == 0 && (!used || t > last_end)) {
+      if (used) busy += last_end - open;
+      open = t;
+      used = true;
+    }
+    most = std::max(most, ++active);
+  }
+  void end(Seconds t) {
+    --active;
+    last_end = t;
+  }
+};
+
+// All begins and ends in order of date; where flows end and others begin at one date, the ends come first.
+std::vector<Line> sweep(const RunView& run) {
+  std::vector<Seconds> begins;
+  std::vector<Seconds> ends;
+  std::vector<Range> uses;
   for (std::size_t i = 0; i < run.demands.ops.size(); ++i) {
     const Demand& d = run.demands.ops[i];
-    if (!(work_of(d, run.demands) > Bytes{})) continue;
+    if (d.uses.empty() || !(work_of(d, run.demands) > Bytes{})) continue;
     const Interval when = flow_interval(d, run.timeline.ops[i]);
-    for (std::uint32_t u = d.uses.begin; u < d.uses.end; ++u) {
-      if (run.demands.uses[u].weight > 0.0) active[run.demands.uses[u].resource.index()].push_back(when);
-    }
+    if (!(when.begin < when.end)) continue;
+    begins.push_back(when.begin);
+    ends.push_back(when.end);
+    uses.push_back(d.uses);
   }
+  std::vector<Line> lines(run.resources.fluids.size());
+  const auto each = [&](std::uint32_t flow, auto act) {
+    for (std::uint32_t u = uses[flow].begin; u < uses[flow].end; ++u)
+      if (run.demands.uses[u].weight > 0.0) act(lines[run.demands.uses[u].resource.index()]);
+  };
+  const std::vector<std::uint32_t> by_begin = order_of(begins);
+  const std::vector<std::uint32_t> by_end = order_of(ends);
+  std::size_t e = 0;
+  for (const std::uint32_t b : by_begin) {
+    for (; ends[by_end[e]] <= begins[b]; ++e) each(by_end[e], [&](Line& l) { l.end(ends[by_end[e]]); });
+    each(b, [&](Line& l) { l.begin(begins[b]); });
+  }
+  for (; e < by_end.size(); ++e) each(by_end[e], [&](Line& l) { l.end(ends[by_end[e]]); });
+  return lines;
+}
+
+}  // namespace
+
+std::vector<LinkUse> link_uses(const RunView& run) {
+  const std::size_t n = run.resources.fluids.size();
+  const std::vector<Line> lines = sweep(run);
   const std::vector<Bytes> bytes = resource_bytes(run.demands, run.resources);
   std::vector<LinkUse> out(n);
   for (std::size_t r = 0; r < n; ++r) {
     out[r].resource = ResourceId(r);
     out[r].bytes = bytes[r];
-    out[r].peak_flows = most_overlapping(active[r]);
-    out[r].busy = length(merged(std::move(active[r])));
+    out[r].peak_flows = lines[r].most;
+    if (lines[r].used) out[r].busy = lines[r].busy + (lines[r].last_end - lines[r].open);
     if (run.timeline.makespan > Seconds{}) {
       out[r].utilisation = bytes[r] / (run.resources.fluids[r].capacity * run.timeline.makespan);
     }

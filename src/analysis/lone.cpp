@@ -52,10 +52,23 @@ Seconds lone_time(const Demand& d, const Demands& demands, const Resources& reso
   return {};
 }
 
+Seconds LoneTimes::of(const Demand& d) {
+  if ((d.kind != DemandKind::fluid && d.kind != DemandKind::store) || d.uses.empty() || !(d.work > Bytes{}))
+    return lone_time(d, demands_, resources_);
+  Known& known = known_[d.uses.begin];
+  if (known.end != d.uses.end) {
+    Demand uncapped = d;
+    uncapped.cap = Bandwidth(1e300);
+    known = {lone_rate(uncapped, demands_, resources_), d.uses.end};
+  }
+  return d.latency + d.work / std::min(known.rate, d.cap) + d.tail;
+}
+
 std::vector<Seconds> lone_times(const OpGraph& graph, const Demands& demands, const Resources& resources) {
   std::vector<Seconds> times;
   times.reserve(graph.ops().size());
-  for (const Demand& d : demands.ops) times.push_back(lone_time(d, demands, resources));
+  LoneTimes lone(demands, resources);
+  for (const Demand& d : demands.ops) times.push_back(lone.of(d));
   return times;
 }
 

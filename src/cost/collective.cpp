@@ -133,7 +133,8 @@ Demand Pricer::collective(const Op& op, const Collective& c) {
   if (members.size() > 1 && d.work.si() > 0) {
     const auto lone = [&](const CollectivePlan& p) {
       Demand r = d;
-      std::vector<Use> uses;
+      std::vector<Use>& uses = uses_;
+      uses.clear();
       for (const PairShare& s : p.pairs) {
         add_route(uses, s.from, s.to, s.bytes_per_byte);
         add_hbm(uses, s.from, s.bytes_per_byte);
@@ -164,7 +165,7 @@ Demand Pricer::collective(const Op& op, const Collective& c) {
           r.cap = std::min(r.cap, std::min(up.payload() / p.in_switch_up, down.payload() / p.in_switch_down));
         }
       }
-      r.uses = intern(std::move(uses));
+      r.uses = intern(uses);
       Seconds flow = r.cap.si() < 1e300 ? r.work / r.cap : Seconds();
       for (std::uint32_t u = r.uses.begin; u < r.uses.end; ++u) {
         const Use& use = out_.demands.uses[u];

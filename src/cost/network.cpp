@@ -9,6 +9,13 @@
 
 namespace overlap::cost {
 
+namespace {
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t v) {
+  hash = (hash ^ v) * 0x9E3779B97F4A7C15ULL;
+  return hash ^ (hash >> 29U);
+}
+}  // namespace
+
 void Pricer::add_hbm(std::vector<Use>& uses, DeviceId d, double weight) const {
   if (hbm_of(d).valid() && weight > 0) uses.push_back({hbm_of(d), weight});
 }
@@ -28,40 +35,43 @@ void Pricer::add_route(std::vector<Use>& uses, DeviceId a, DeviceId b, double we
 }
 
 // One range per distinct set of uses; equal resources are merged, order is by resource.
-Range Pricer::intern(std::vector<Use> uses) {
+Range Pricer::intern(std::vector<Use>& uses) {
   std::sort(uses.begin(), uses.end(), [](const Use& x, const Use& y) { return x.resource < y.resource; });
-  std::vector<Use> merged;
-  std::vector<std::uint64_t> key;
+  merged_.clear();
   for (const Use& u : uses) {
-    if (!merged.empty() && merged.back().resource == u.resource) {
-      merged.back().weight += u.weight;
+    if (!merged_.empty() && merged_.back().resource == u.resource) {
+      merged_.back().weight += u.weight;
     } else {
-      merged.push_back(u);
+      merged_.push_back(u);
     }
   }
-  for (const Use& u : merged) {
-    key.push_back(u.resource.v);
-    key.push_back(std::bit_cast<std::uint64_t>(u.weight));
+  if (merged_.empty()) return {};
+  std::uint64_t hash = merged_.size();
+  for (const Use& u : merged_) hash = mixed(mixed(hash, u.resource.v), std::bit_cast<std::uint64_t>(u.weight));
+  std::vector<Use>& pool = out_.demands.uses;
+  for (;; ++hash) {
+    const auto [range, fresh] = use_sets_.emplace(hash);
+    if (fresh) {
+      range = {static_cast<std::uint32_t>(pool.size()), static_cast<std::uint32_t>(pool.size() + merged_.size())};
+      pool.insert(pool.end(), merged_.begin(), merged_.end());
+      return range;
+    }
+    const bool same = std::equal(
+        merged_.begin(), merged_.end(), pool.begin() + range.begin, pool.begin() + range.end,
+        [](const Use& x, const Use& y) { return x.resource == y.resource && x.weight == y.weight; });
+    if (same) return range;
   }
-  const auto [it, fresh] = use_sets_.try_emplace(std::move(key));
-  if (fresh) {
-    std::vector<Use>& pool = out_.demands.uses;
-    it->second.begin = static_cast<std::uint32_t>(pool.size());
-    pool.insert(pool.end(), merged.begin(), merged.end());
-    it->second.end = static_cast<std::uint32_t>(pool.size());
-  }
-  return it->second;
 }
 
 Range Pricer::slots(PoolId pool, std::uint32_t count) {
   if (count == 0) return {};
-  const auto [it, fresh] = slot_ranges_.try_emplace((std::uint64_t{pool.v} << 32) | count);
+  const auto [range, fresh] = slot_ranges_.emplace((std::uint64_t{pool.v} << 32) | count);
   if (fresh) {
     std::vector<SlotNeed>& s = out_.demands.slots;
     s.push_back({pool, count});
-    it->second = {static_cast<std::uint32_t>(s.size() - 1), static_cast<std::uint32_t>(s.size())};
+    range = {static_cast<std::uint32_t>(s.size() - 1), static_cast<std::uint32_t>(s.size())};
   }
-  return it->second;
+  return range;
 }
 
 namespace {
@@ -75,35 +85,35 @@ bool crosses_numa(const Topology& t, DeviceId a, DeviceId b) {
 }  // namespace
 
 // A copy from a to b: HBM of both ends (read there, written here) and the route between.
-Range Pricer::pair_uses(DeviceId a, DeviceId b) {
-  const auto [it, fresh] = pairs_.try_emplace((std::uint64_t{a.v} << 32) | b.v);
-  if (fresh) {
-    std::vector<Use> uses;
-    add_hbm(uses, a, 1);
-    add_hbm(uses, b, 1);
-    if (a != b) {
-      // A copy through a NUMA node (root complex) takes more of every link where the penalty is set.
-      add_route(uses, a, b, crosses_numa(machine_.topology, a, b) ? 1 / options_.penalties.root_complex_p2p : 1);
-      const double full = machine_.topology.route_bandwidth(a, b).si();
-      if (const ResourceId p = port_[a.index()]; p.valid())
-        uses.push_back({p, device(a).gemm.kernels->copy_out / full});
-      if (const ResourceId p = port_[b.index()]; p.valid()) uses.push_back({p, device(b).gemm.kernels->copy_in / full});
-    }
-    it->second = intern(std::move(uses));
+const Pricer::Pair& Pricer::pair(DeviceId a, DeviceId b) {
+  const auto [known, fresh] = pairs_.emplace((std::uint64_t{a.v} << 32) | b.v);
+  if (!fresh) return known;
+  uses_.clear();
+  add_hbm(uses_, a, 1);
+  add_hbm(uses_, b, 1);
+  known.route = Bandwidth(1e300);
+  if (a != b) {
+    // A copy through a NUMA node (root complex) takes more of every link where the penalty is set.
+    add_route(uses_, a, b, crosses_numa(machine_.topology, a, b) ? 1 / options_.penalties.root_complex_p2p : 1);
+    known.route = machine_.topology.route_bandwidth(a, b);
+    known.latency = machine_.topology.route_latency(a, b);
+    const double full = known.route.si();
+    if (const ResourceId p = port_[a.index()]; p.valid())
+      uses_.push_back({p, device(a).gemm.kernels->copy_out / full});
+    if (const ResourceId p = port_[b.index()]; p.valid()) uses_.push_back({p, device(b).gemm.kernels->copy_in / full});
   }
-  return it->second;
+  known.uses = intern(uses_);
+  return known;
 }
 
 // Stores drain over the route and over what the issuer can have in flight to all peers.
 Range Pricer::store_uses(DeviceId a, DeviceId b) {
-  const auto [it, fresh] = pairs_.try_emplace((std::uint64_t{1} << 63U) | (std::uint64_t{a.v} << 32U) | b.v);
-  if (fresh) {
-    std::vector<Use> uses{{drain_[a.index()], 1}};
-    add_hbm(uses, b, 1);
-    if (a != b) add_route(uses, a, b, 1);
-    it->second = intern(std::move(uses));
-  }
-  return it->second;
+  const auto [known, fresh] = store_pairs_.emplace((std::uint64_t{a.v} << 32U) | b.v);
+  if (!fresh) return known;
+  uses_.assign({{drain_[a.index()], 1}});
+  add_hbm(uses_, b, 1);
+  if (a != b) add_route(uses_, a, b, 1);
+  return known = intern(uses_);
 }
 
 Demand Pricer::transfer(const Op& op, const Transfer& t) {
@@ -121,10 +131,11 @@ Demand Pricer::transfer(const Op& op, const Transfer& t) {
     d = fan(op, t);
   } else {
     d.work = graph_.bytes(op.reads) * codec_cost(t.codec).ratio;
-    d.uses = pair_uses(from, to);
+    const Pair& way = pair(from, to);
+    d.uses = way.uses;
     if (from != to) {
-      d.latency = options_.effects.latency ? machine_.topology.route_latency(from, to) : Seconds();
-      if (options_.network == NetworkModel::alpha_beta) d.cap = machine_.topology.route_bandwidth(from, to);
+      d.latency = options_.effects.latency ? way.latency : Seconds();
+      if (options_.network == NetworkModel::alpha_beta) d.cap = way.route;
     } else {
       d.cap = copy_rate(from) * 0.5;
       if (port_[from.index()].valid()) d.share = kLocalShare;
@@ -157,7 +168,8 @@ Demand Pricer::fan(const Op& op, const Transfer& t) {
   d.work = graph_.bytes(out ? op.reads : op.writes);
   std::set<DeviceId> ends;
   for (const Slice& s : many) ends.insert(graph_.buffer(s.buffer).device);
-  std::vector<Use> uses;
+  std::vector<Use>& uses = uses_;
+  uses.clear();
   add_hbm(uses, root, 1);
   std::set<LinkId> tree;
   for (const DeviceId e : ends) {
@@ -174,7 +186,7 @@ Demand Pricer::fan(const Op& op, const Transfer& t) {
       if (r.valid()) uses.push_back({r, 1});
     }
   }
-  d.uses = intern(std::move(uses));
+  d.uses = intern(uses);
   return d;
 }
 

@@ -41,37 +41,51 @@ Demand Pricer::gemm(const Op& op, const Gemm& g) {
   }
   DType output = g.dtype;
   if (const auto c = graph_.slices(parts.front().c); !c.empty()) output = graph_.buffer(c.front().buffer).dtype;
-  std::vector<std::uint32_t> key = {like_[dev.index()],
-                                    g.m,
-                                    g.n,
-                                    g.k,
-                                    static_cast<std::uint32_t>(g.dtype),
-                                    static_cast<std::uint32_t>(output),
-                                    g.accumulate ? 1U : 0U,
-                                    g.max_sms};
+  std::vector<std::uint32_t>& key = gemm_key_;
+  key.assign({dev.v, g.m, g.n, g.k, static_cast<std::uint32_t>(g.dtype), static_cast<std::uint32_t>(output),
+              g.accumulate ? 1U : 0U, g.max_sms});
   if (parts.size() > 1) {
-    for (const Part& p : parts) key.insert(key.end(), {p.rect.rows, p.rect.cols});
+    for (const Part& p : parts) {
+      key.push_back(p.rect.rows);
+      key.push_back(p.rect.cols);
+    }
   }
-  auto [it, fresh] = plans_.try_emplace(key);
+  std::uint64_t hash = 0;
+  for (const std::uint32_t v : key) hash = (hash ^ v) * 0x9E3779B97F4A7C15ULL + (hash >> 32U);
+  for (;; ++hash) {
+    const auto [known, fresh] = gemms_.emplace(hash);
+    if (fresh) {
+      known.key = key;
+      known.demand = price_gemm(dev, g, output);
+    }
+    if (known.key == key) return known.demand;
+  }
+}
+
+// A GEMM that no op before it equals; gemm_key_ is its key.
+Demand Pricer::price_gemm(DeviceId dev, const Gemm& g, DType output) {
+  const auto parts = graph_.parts_of(g);
+  Demand d;
+  d.kind = DemandKind::tiles;
+  gemm_key_[0] = like_[dev.index()];
+  const auto [it, fresh] = plans_.try_emplace(gemm_key_);
+  gemm_key_[0] = dev.v;
   if (fresh) {
     it->second =
         find_compute_model(options_.compute)
             .plan({&device(dev), {g.m, g.n, g.k}, g.dtype, output, g.accumulate, g.max_sms, parts, options_.effects});
   }
   if (fresh && graph_.devices() > 1 && options_.effects.power) slow_down(it->second, device(dev).gemm.busy_node);
-  key[0] = dev.v;
-  const auto [demand, made] = tile_demands_.try_emplace(std::move(key));
-  if (made) demand->second = tile_demand(dev, g, it->second);
-  d.tiles = demand->second;
+  d.tiles = tile_demand(dev, g, it->second);
   if (it->second.traffic.si() > 0 && hbm_of(dev).valid()) {
-    std::vector<Use> uses = {{hbm_of(dev), 1.0}};
+    uses_.assign({{hbm_of(dev), 1.0}});
     const TileDemand& t = out_.demands.tiles[d.tiles];
     if (const ResourceId p = port_[dev.index()]; p.valid() && !it->second.whole) {
       // At its lone rate on all SMs a GEMM fills the path; copies go first (its share is small).
-      uses.push_back({p, t.tile_time.si() / t.tile_traffic.si() / device(dev).sms});
+      uses_.push_back({p, t.tile_time.si() / t.tile_traffic.si() / device(dev).sms});
       d.share = kLocalShare;
     }
-    d.uses = intern(std::move(uses));
+    d.uses = intern(uses_);
   }
   return d;
 }
@@ -118,7 +132,8 @@ Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
   d.work = graph_.bytes(op.reads) + graph_.bytes(op.writes);
   d.cap = copy_rate(dev);
   if (port_[dev.index()].valid()) d.share = kLocalShare;
-  std::vector<Use> uses;
+  std::vector<Use>& uses = uses_;
+  uses.clear();
   const auto touch = [&](Range slices, bool read) {
     for (const Slice& s : graph_.slices(slices)) {
       const DeviceId at = graph_.buffer(s.buffer).device;
@@ -138,7 +153,7 @@ Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
   }
   touch(op.reads, true);
   touch(op.writes, false);
-  d.uses = intern(std::move(uses));
+  d.uses = intern(uses);
   if (options_.effects.sm_slots && device(dev).sms > 0) {
     const std::uint32_t wanted = e.ctas > 0 ? e.ctas : std::max(1U, device(dev).sms / 4);
     d.slots = slots(sm_pool(dev), std::min(wanted, device(dev).sms));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cost/flat_map.hpp"
 #include "cost/gemm_plan.hpp"
 
 namespace overlap::cost {
@@ -33,9 +34,14 @@ class Pricer {
   // network.cpp
   void add_route(std::vector<Use>& uses, DeviceId a, DeviceId b, double weight) const;
   void add_hbm(std::vector<Use>& uses, DeviceId d, double weight) const;
-  Range intern(std::vector<Use> uses);
+  Range intern(std::vector<Use>& uses);
   Range slots(PoolId pool, std::uint32_t count);
-  Range pair_uses(DeviceId a, DeviceId b);
+  struct Pair {
+    Range uses;
+    Seconds latency;
+    Bandwidth route;  // rate of the route alone; infinite within a device
+  };
+  const Pair& pair(DeviceId a, DeviceId b);
   Range store_uses(DeviceId a, DeviceId b);
   Demand transfer(const Op& op, const Transfer& t);
   Demand fan(const Op& op, const Transfer& t);
@@ -45,6 +51,7 @@ class Pricer {
 
   // price.cpp
   Demand gemm(const Op& op, const Gemm& g);
+  Demand price_gemm(DeviceId dev, const Gemm& g, DType output);
   Demand elementwise(const Op& op, const Elementwise& e);
   void price_codec(const Op& op, const Elementwise& e, Demand& d) const;
   std::uint32_t tile_demand(DeviceId d, const Gemm& g, const GemmPlan& plan);
@@ -60,11 +67,19 @@ class Pricer {
   std::vector<ResourceId> port_;                         // by DeviceId; invalid where copies do not slow GEMMs
   std::vector<ResourceId> drain_;                        // by DeviceId: remote stores; empty where nobody stores
   std::vector<std::uint32_t> like_;                      // by DeviceId: first device of the same name
-  std::map<std::uint64_t, Range> pairs_;
-  std::map<std::uint64_t, Range> slot_ranges_;
-  std::map<std::vector<std::uint64_t>, Range> use_sets_;
+  FlatMap<Pair> pairs_;
+  FlatMap<Range> store_pairs_;
+  FlatMap<Range> slot_ranges_;
+  FlatMap<Range> use_sets_;  // by hash of the uses
+  // A GEMM on a device, by hash of what its price depends on.
+  struct PricedGemm {
+    std::vector<std::uint32_t> key;
+    Demand demand;
+  };
+  FlatMap<PricedGemm> gemms_;
   std::map<std::vector<std::uint32_t>, GemmPlan> plans_;
-  std::map<std::vector<std::uint32_t>, std::uint32_t> tile_demands_;
+  std::vector<std::uint32_t> gemm_key_;  // of the GEMM at hand
+  std::vector<Use> uses_, merged_;       // of the op at hand
 };
 
 // Phases of a collective among `devices`: what a byte of the whole buffer costs on each ordered pair.

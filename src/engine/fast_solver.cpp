@@ -10,6 +10,16 @@ namespace {
 constexpr double kBatch = 1e-12;
 constexpr double kNoCap = 1e299;
 
+// Increasing ids. A batch is often one run of them, or two, since flows that end together started together.
+void sort_batch(std::span<FlowId> batch) {
+  const auto fall = std::is_sorted_until(batch.begin(), batch.end());
+  if (fall == batch.end()) return;
+  if (batch.back() < batch.front() && std::is_sorted(fall, batch.end()))
+    std::rotate(batch.begin(), fall, batch.end());
+  else
+    std::sort(batch.begin(), batch.end());
+}
+
 double cap_level(Bandwidth cap, double share) {
   return cap.si() >= kNoCap ? kUnbounded : cap.si() / share;
 }
@@ -150,11 +160,11 @@ void FastSolver::set_cap(FlowId id, Bandwidth cap) {
 
 Seconds FastSolver::next_completion() {
   solve();
-  return dates_.empty() ? kForever : Seconds(dates_.top().date);
+  return dates_.empty() ? kForever : Seconds(dates_.top_date());
 }
 
+// `g` is without a date.
 void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finished) {
-  dates_.erase(groups_, g);
   Group& group = groups_[g];
   if (g >= link_count_ || group.members.size == 1) {
     const Index slot = g >= link_count_ ? group.solo : group.members.at[0].slot;
@@ -183,8 +193,15 @@ void FastSolver::advance_to(Seconds t, std::vector<FlowId>& finished) {
   now_ = t.si();
   const double limit = now_ + kBatch * now_;
   const auto before = static_cast<std::ptrdiff_t>(finished.size());
-  while (!dates_.empty() && dates_.top().date <= limit) finish_group(dates_.top().group, limit, finished);
-  if (!std::is_sorted(finished.begin() + before, finished.end())) std::sort(finished.begin() + before, finished.end());
+  while (!dates_.empty() && dates_.top_date() <= limit) {
+    for (Index g = dates_.take_first(); g != kNone;) {
+      const Index next = groups_[g].next;
+      groups_[g].date_list = kNone;
+      finish_group(g, limit, finished);
+      g = next;
+    }
+  }
+  sort_batch(std::span(finished).subspan(static_cast<std::size_t>(before)));
 }
 
 Bandwidth FastSolver::rate(FlowId id) {

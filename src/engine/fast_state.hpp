@@ -30,7 +30,7 @@ struct Member {
 
 // A fluid resource and its entries: one for each use by a live flow, in columns, so that a sum over them reads little.
 // Entry i belongs to group group()[i] and takes demand_of(i) bytes/s at level 1 (weight * share).
-struct Link {
+struct alignas(64) Link {
   double capacity = 0;
   double least_cap = kUnbounded;  // no member's own cap is below this
   double load = 0;                // while it holds nobody: not below the bytes/s it carries, rounding aside
@@ -109,14 +109,16 @@ inline Index remove_entry(Link& link, Pools& pools, Index at) {
   return link.ref()[at] = link.ref()[last];
 }
 
-struct Group {
+struct alignas(64) Group {
   double clock = 0;  // reading at `since`
   double since = 0;
   Block<Member> members;  // 4-ary heap; for a flow held by its cap `solo` alone
   double solo_ends = 0;
   Index solo = kNone;
-  Index date_at = kNone;  // position among the dates
-  bool touched = false;   // date out of date
+  Index date_list = kNone;  // list of its date (fast_dates.hpp), and its neighbours there
+  Index next = kNone;
+  Index previous = kNone;
+  bool touched = false;  // date out of date
 };
 
 // Rounding of a sum of n terms: levels closer than this are equal, a load above capacity by less is no overload.

@@ -166,5 +166,17 @@ TEST_CASE("Interval sets") {
   const auto d = minus({{Seconds(0), Seconds(10)}}, {{Seconds(1), Seconds(2)}, {Seconds(4), Seconds(12)}});
   REQUIRE(d.size() == 2);
   CHECK(length(d) == Seconds(3));
-  CHECK(most_overlapping({{Seconds(0), Seconds(2)}, {Seconds(1), Seconds(3)}, {Seconds(2), Seconds(4)}}) == 2);
+}
+
+TEST_CASE("Order of dates: by date, then by index, whatever their number") {
+  for (const std::uint32_t n : {0U, 1U, 5U, 511U, 512U, 3000U}) {
+    std::vector<Seconds> dates;
+    for (std::uint32_t i = 0; i < n; ++i) dates.emplace_back(static_cast<double>(i * 7919U % 97U) * 1e-6);
+    const std::vector<std::uint32_t> order = order_of(dates);
+    REQUIRE(order.size() == n);
+    for (std::uint32_t i = 0; i + 1 < n; ++i) {
+      const Seconds a = dates[order[i]], b = dates[order[i + 1]];
+      REQUIRE((a < b || (a == b && order[i] < order[i + 1])));
+    }
+  }
 }
