@@ -124,7 +124,8 @@ class LongestChain {
       }
       const std::size_t part = 2 * n_ + p;
       add(begin, part, time, true);
-      for (const Dep& w : graph_.deps(graph_.parts()[p].waits)) add(done(w), part, time, w.op.v < i || (w.op.v == i && w.part.valid() && w.part.v < p));
+      for (const Dep& w : graph_.deps(graph_.parts()[p].waits))
+        add(done(w), part, time, w.op.v < i || (w.op.v == i && w.part.valid() && w.part.v < p));
       add(part, begin + 1, Seconds{}, true);
     }
   }
@@ -133,9 +134,9 @@ class LongestChain {
   const Demands& demands_;
   std::size_t n_;
   std::size_t nodes_;
-  std::vector<Seconds> lone_;        // by op
-  std::vector<Seconds> issue_;       // by op, where there are stores: until its lane goes on
-  mutable std::vector<OpId> last_;   // by lane, while edges are listed
+  std::vector<Seconds> lone_;       // by op
+  std::vector<Seconds> issue_;      // by op, where there are stores: until its lane goes on
+  mutable std::vector<OpId> last_;  // by lane, while edges are listed
 };
 
 Bound flops_bound(const RunView& run) {

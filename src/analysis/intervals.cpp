@@ -79,8 +79,7 @@ std::vector<std::uint32_t> order_of(std::span<const Seconds> dates) {
   if (std::is_sorted(dates.begin(), dates.end())) return order;
   constexpr std::size_t kSmall = 512;
   if (dates.size() < kSmall) {
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return dates[a] < dates[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return dates[a] < dates[b]; });
     return order;
   }
   std::vector<Keyed> keyed(dates.size());  // bits of doubles >= 0 stand in their order; -0 is made 0

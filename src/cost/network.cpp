@@ -56,9 +56,9 @@ Range Pricer::intern(std::vector<Use>& uses) {
       pool.insert(pool.end(), merged_.begin(), merged_.end());
       return range;
     }
-    const bool same = std::equal(
-        merged_.begin(), merged_.end(), pool.begin() + range.begin, pool.begin() + range.end,
-        [](const Use& x, const Use& y) { return x.resource == y.resource && x.weight == y.weight; });
+    const bool same =
+        std::equal(merged_.begin(), merged_.end(), pool.begin() + range.begin, pool.begin() + range.end,
+                   [](const Use& x, const Use& y) { return x.resource == y.resource && x.weight == y.weight; });
     if (same) return range;
   }
 }
@@ -98,8 +98,7 @@ const Pricer::Pair& Pricer::pair(DeviceId a, DeviceId b) {
     known.route = machine_.topology.route_bandwidth(a, b);
     known.latency = machine_.topology.route_latency(a, b);
     const double full = known.route.si();
-    if (const ResourceId p = port_[a.index()]; p.valid())
-      uses_.push_back({p, device(a).gemm.kernels->copy_out / full});
+    if (const ResourceId p = port_[a.index()]; p.valid()) uses_.push_back({p, device(a).gemm.kernels->copy_out / full});
     if (const ResourceId p = port_[b.index()]; p.valid()) uses_.push_back({p, device(b).gemm.kernels->copy_in / full});
   }
   known.uses = intern(uses_);

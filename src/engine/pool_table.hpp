@@ -28,7 +28,7 @@ class PoolTable {
   }
 
  private:
-  static constexpr std::size_t kKinds = 3;
+  static constexpr std::size_t kKinds = 4;
   std::vector<std::vector<std::uint32_t>> of_;  // by device x kind
   std::vector<std::uint32_t> ordinal_;
   std::vector<std::uint8_t> kind_;

@@ -102,7 +102,8 @@ OpGraph replicate(const OpGraph& layer, std::span<const std::vector<DeviceId>> g
   Copies copies(layer, devices);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (groups[g].size() < layer.devices())
-      throw CheckError(fmt::format("group {} has {} devices, the layer needs {}", g, groups[g].size(), layer.devices()));
+      throw CheckError(
+          fmt::format("group {} has {} devices, the layer needs {}", g, groups[g].size(), layer.devices()));
     for (const DeviceId d : groups[g])
       if (d.v >= devices) throw CheckError(fmt::format("group {} names device {} of {}", g, d.v, devices));
     copies.add(groups[g]);

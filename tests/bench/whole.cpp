@@ -1,9 +1,9 @@
 // usage: bench_whole CASE [N]: a whole prediction, CPU time by stage: graph built, priced, simulated, summarised
 // (phases, bounds, critical path, links, memory: what a row of `run` holds).
-//   layer N      ring all-gather beside a fused GEMM whose parts wait for the shards, N devices (1024: 1.05 M transfers)
-//   torus        2,048 chips, 8 x 16 x 16: one bidirectional looped-einsum layer on every ring of 16, nothing folded
-//   allreduce N  ring all-reduce of N ranks in 4 chunks (1024: 8.4 M messages), built, priced and simulated
-//   curve [N]    `layer` at 1e3 .. N ops (default 1e7): nanoseconds an op, and that over log2 of the ops
+//   layer N      ring all-gather beside a fused GEMM whose parts wait for the shards, N devices (1024: 1.05 M
+//   transfers) torus        2,048 chips, 8 x 16 x 16: one bidirectional looped-einsum layer on every ring of 16,
+//   nothing folded allreduce N  ring all-reduce of N ranks in 4 chunks (1024: 8.4 M messages), built, priced and
+//   simulated curve [N]    `layer` at 1e3 .. N ops (default 1e7): nanoseconds an op, and that over log2 of the ops
 #include <fmt/format.h>
 
 #include <cmath>
