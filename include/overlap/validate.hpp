@@ -7,9 +7,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "overlap/cost.hpp"
+#include "overlap/schedule.hpp"
 
 namespace overlap {
 
@@ -20,6 +22,20 @@ struct Span {
   Seconds end;
 };
 
+// How measured times relate to the work: properties of the measuring program and of its host, stated in the meta line
+// of a file; the device file's own serve files that do not say.
+struct Method {
+  // "release_join_us": {"empty": ., "local": ., "stream": ., "remote": .}
+  struct Release {
+    Seconds empty;   // release to join when nothing runs: parallel to the work
+    Seconds local;   // added to the end of the last op of device 0
+    Seconds stream;  // and more when that op is not in the stream of the GEMMs
+    Seconds remote;  // added to the end of the last op of another device
+  };
+  std::optional<Release> release;
+  double clock_ratio = 1.0;  // "clock_ratio": clock under load over that of the device file's kernel table
+};
+
 struct Record {
   std::string kind;      // "gemm", "ag_gemm", "gemm_rs", "nccl", "peer_uni", "contention", ...
   std::string schedule;  // "" where the kind has none
@@ -28,6 +44,8 @@ struct Record {
   std::uint32_t gpus = 2;
   Bytes bytes;               // of copies and collectives
   std::uint32_t chunks = 1;  // copies one behind the other, or streams
+  std::uint32_t gemms = 0;   // of a contention record
+  bool joined = true;        // the time includes the way from release to join
   std::string op;            // collective
   bool accumulate = false;
   std::uint32_t channels = 0;  // of the collective library; 0 = default
@@ -35,6 +53,11 @@ struct Record {
   bool priority = false;       // communication on a high-priority stream
   Seconds median, min, max;
   std::vector<Span> spans;
+  // Schedule of this project and its parameters, where the record names them; else `schedule` is a published name.
+  std::string graph;
+  std::vector<std::pair<std::string, ParamValue>> params;
+  bool fused = false;  // ran in our own tile kernel, whose times the library's kernel table does not hold
+  Method method;
   std::string where;  // file:line
   [[nodiscard]] std::string group() const;
   // Records of one shape and environment compete with each other.
@@ -77,7 +100,8 @@ struct Accuracy {
   double bias_pct = 0;
   double median_ape_pct = 0;
   double p90_ape_pct = 0;
-  double inside_pct = 0;  // share of records whose measured min..max holds the prediction
+  double inside_pct = 0;   // share of records whose measured min..max holds the prediction
+  double covered_pct = 0;  // share whose measured median lies in min..max of the seeded runs; where one seed serves, 0
 };
 struct Picks {
   std::uint32_t shapes = 0;

@@ -124,6 +124,21 @@ std::shared_ptr<const KernelTable> without_columns(const KernelTable& t, std::ui
   return out;
 }
 
+std::shared_ptr<const KernelTable> at_clock(const KernelTable& t, double ratio) {
+  auto out = std::make_shared<KernelTable>(t);
+  for (KernelModel& k : out->kernels) {
+    for (Seconds* s : {&k.time.wave, &k.time.step, &k.accumulate}) *s = *s / ratio;
+  }
+  for (MeasuredGemm& g : out->rows) {
+    const KernelCase c = case_of(t, g);
+    const double tiles = output_tiles(t.kernels[g.kernel], c) * g.splits;
+    g.time *= kernel_time(*out, out->kernels[g.kernel], c, tiles, g.splits) /
+              kernel_time(t, t.kernels[g.kernel], c, tiles, g.splits);
+  }
+  index_rows(*out);
+  return out;
+}
+
 const MeasuredGemm* exact_row(const KernelTable& t, const KernelCase& c) {
   MeasuredGemm g;
   g.m = static_cast<std::uint32_t>(c.m), g.n = static_cast<std::uint32_t>(c.n), g.k = static_cast<std::uint32_t>(c.k);

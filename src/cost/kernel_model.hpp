@@ -33,6 +33,8 @@ Choice library_choice(const KernelTable& t, const KernelCase& c);
 void index_rows(KernelTable& t);
 // The table without its rows of this n: what it would say of a weight shape that nobody measured.
 std::shared_ptr<const KernelTable> without_columns(const KernelTable& t, std::uint32_t n);
+// The table of the same device at another clock: loops take 1/ratio of their time, memory and launches what they did.
+std::shared_ptr<const KernelTable> at_clock(const KernelTable& t, double ratio);
 // The measured row of exactly this GEMM; null when there is none.
 const MeasuredGemm* exact_row(const KernelTable& t, const KernelCase& c);
 // Factor by which measured rows of the same kernel near this GEMM differ from the coefficients.

@@ -25,6 +25,7 @@ constexpr std::array kMeasures = {
     Measure{"median_ape_pct", [](const Accuracy& a) { return a.median_ape_pct; }},
     Measure{"p90_ape_pct", [](const Accuracy& a) { return a.p90_ape_pct; }},
     Measure{"inside_pct", [](const Accuracy& a) { return a.inside_pct; }},
+    Measure{"covered_pct", [](const Accuracy& a) { return a.covered_pct; }},
 };
 struct PickMeasure {
   std::string_view name;

@@ -12,15 +12,14 @@ namespace {
 
 // The measured time runs from release to the join of all streams on device 0: the last op of each device reaches the
 // join by a path of its own, and the path itself takes a while even when nothing runs.
-Seconds joined(const OpGraph& graph, const Timeline& t, const Device& device, bool costs) {
+Seconds joined(const OpGraph& graph, const Timeline& t, const Method::Release& method, bool costs) {
   if (!costs) return t.makespan;
-  Seconds end = device.stream.release_join;
+  Seconds end = method.empty;
   for (std::size_t i = 0; i < graph.ops().size(); ++i) {
     for (const LaneId l : graph.lane_refs(graph.ops()[i].lanes)) {
       const bool local = graph.lane(l).device.v == 0;
       const bool timing_stream = graph.lane(l).index == 0;
-      const Seconds path = local ? device.stream.join + (timing_stream ? Seconds() : device.stream.local_wait)
-                                 : device.stream.remote_join;
+      const Seconds path = local ? method.local + (timing_stream ? Seconds() : method.stream) : method.remote;
       end = std::max(end, t.ops[i].end + path);
     }
   }
@@ -36,19 +35,24 @@ bool races(const Record& r) {
 Replay replay(const Record& r, const Device& device, const Topology& topology, const ReplayOptions& options,
               std::uint64_t seed) {
   Replay out;
-  out.graph = validation::graph_of(r);
   const std::vector<Device> devices(2, device);
+  out.graph = validation::graph_of(r, topology, devices);
   out.priced = price(out.graph, {topology, devices}, options.cost);
   SimOptions sim;
   sim.seed = seed;
   sim.race_window = device.stream.race_window;
   out.timeline = simulate(out.graph, out.priced.demands, out.priced.resources, sim);
+  const StreamCosts& costs = device.stream;
+  const Method::Release method =
+      r.method.release.value_or(Method::Release{costs.release_join, costs.join, costs.local_wait, costs.remote_join});
   if (r.kind == "contention") {
-    for (std::size_t i = 0; i < validation::kContendedGemms; ++i) {
-      out.total = std::max(out.total, out.timeline.ops[i].end / validation::kContendedGemms);
+    for (std::uint32_t i = 0; i < r.gemms; ++i) {
+      out.total = std::max(out.total, out.timeline.ops[i].end / r.gemms);
     }
+  } else if (!r.joined) {
+    out.total = out.timeline.makespan;
   } else {
-    out.total = joined(out.graph, out.timeline, device, options.cost.effects.launch);
+    out.total = joined(out.graph, out.timeline, method, options.cost.effects.launch);
   }
   return out;
 }

@@ -64,6 +64,49 @@ void read_kernels(Record& r, const Cursor& kernels) {
   r.median = Seconds(sum[0] * 1e-6), r.min = Seconds(sum[1] * 1e-6), r.max = Seconds(sum[2] * 1e-6);
 }
 
+void read_times(Record& r, const Cursor& at) {
+  const double median = number(at, "median_us", 0);
+  double low = number(at, "p10_us", median), high = number(at, "p90_us", median);
+  if (const auto raw = find(at, "raw_us")) {
+    for (const Cursor& c : raw->items()) {
+      low = std::min(low, c.ratio(0, 1e12));
+      high = std::max(high, c.ratio(0, 1e12));
+    }
+  }
+  r.median = Seconds(median * 1e-6);
+  r.min = Seconds(number(at, "min_us", low) * 1e-6);
+  r.max = Seconds(number(at, "max_us", high) * 1e-6);
+}
+
+Method read_method(const Cursor& at) {
+  Method m;
+  m.clock_ratio = number(at, "clock_ratio", 1.0);
+  if (m.clock_ratio < 0.1 || m.clock_ratio > 10) at.fail("clock_ratio lies between 0.1 and 10");
+  if (const auto c = find(at, "release_join_us")) {
+    const auto us = [&](std::string_view key) { return Seconds(c->member(key).ratio(0, 1e6) * 1e-6); };
+    m.release = {us("empty"), us("local"), us("stream"), us("remote")};
+  }
+  return m;
+}
+
+void read_params(Record& r, const Cursor& at) {
+  for (const auto& [key, value] : at.value().members) {
+    switch (value.kind) {
+      case Value::Kind::integer:
+        r.params.emplace_back(key, value.integer);
+        break;
+      case Value::Kind::real:
+        r.params.emplace_back(key, value.real);
+        break;
+      case Value::Kind::string:
+        r.params.emplace_back(key, value.string);
+        break;
+      default:
+        at.member(key).fail("a parameter is a number or a text");
+    }
+  }
+}
+
 Record read_record(const Cursor& at) {
   Record r;
   r.where = at.file();
@@ -74,7 +117,11 @@ Record read_record(const Cursor& at) {
   r.shape = {count(at, "m", 0), count(at, "n", 0), count(at, "k", 0)};
   r.gpus = count(at, "gpus", r.kind == "gemm" ? 1 : 2);
   r.bytes = Bytes(number(at, "bytes", number(at, "chunk_bytes", 0)));
-  r.chunks = count(at, "chunks", count(at, "streams", 1));
+  r.chunks = count(at, "chunks", count(at, "streams", count(at, "comm_chunks", 1)));
+  r.gemms = count(at, "gemms", 0);
+  r.graph = text(at, "graph");
+  if (const auto params = find(at, "params")) read_params(r, *params);
+  r.fused = find(at, "part_ends").has_value();
   r.op = text(at, "op");
   r.accumulate = number(at, "accumulate", 0) != 0;
   r.channels = count(at, "max_channels", 0);
@@ -84,19 +131,34 @@ Record read_record(const Cursor& at) {
     read_kernels(r, *k);
     return r;
   }
-  const double median = number(at, "median_us", number(at, "gemm_us", 0));
-  r.median = Seconds(median * 1e-6);
-  r.min = Seconds(number(at, "min_us", number(at, "p10_us", median)) * 1e-6);
-  r.max = Seconds(number(at, "max_us", number(at, "p90_us", median)) * 1e-6);
+  read_times(r, at);
   read_spans(r, at);
   return r;
+}
+
+// A contention line says two things: how long a GEMM took, and when both streams had ended.
+void add_contention(RecordSet& set, Record r, const Cursor& at) {
+  const double gemm = number(at, "gemm_us", 0) * 1e-6;
+  if (gemm <= 0) return;
+  Record end = r;
+  r.median = r.min = r.max = Seconds(gemm);
+  set.records.push_back(std::move(r));
+  if (end.schedule == "alone") return;
+  end.kind = "contention_end";
+  end.joined = end.median.si() > 0;
+  if (!end.joined) {
+    end.median = Seconds(std::max(end.gemms * gemm, number(at, "comm_total_us", 0) * 1e-6));
+    end.min = end.max = end.median;
+  }
+  // Copies that this device only receives end on the other's clock.
+  if (end.joined || end.schedule != "dma_in") set.records.push_back(std::move(end));
 }
 
 bool can_replay(const Record& r) {
   static const std::set<std::string_view> kinds = {
       "gemm",    "gemm_kernels", "ag_gemm",      "gemm_rs",  "interdecom_env", "empty",         "peer_uni",
       "peer_bi", "nccl",         "peer_chunked", "copy_hbm", "contention",     "peer_same_link"};
-  return kinds.contains(r.kind) && r.median.si() > 0 && r.gpus <= 2;
+  return kinds.contains(r.kind) && r.gpus <= 2 && (r.kind == "contention" ? r.gemms > 0 : r.median.si() > 0);
 }
 
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
@@ -135,12 +197,17 @@ RecordSet read_records(const std::vector<std::string>& paths) {
     std::ifstream in(file);
     if (!in) throw InputError(file, "the file cannot be opened");
     std::string line;
+    Method method;
     for (int number = 1; std::getline(in, line); ++number) {
       if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
       const Document doc(line, file + ":" + std::to_string(number));
       Record r = read_record(doc.root());
+      if (r.kind == "meta") method = read_method(doc.root());
       if (r.kind == "meta") continue;
-      if (can_replay(r)) {
+      r.method = method;
+      if (r.kind == "contention" && can_replay(r)) {
+        add_contention(set, std::move(r), doc.root());
+      } else if (can_replay(r)) {
         set.records.push_back(std::move(r));
       } else {
         ++skipped[r.kind.empty() ? "unnamed" : r.kind];

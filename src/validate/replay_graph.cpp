@@ -225,14 +225,12 @@ void primitive(const Record& r, Program& p) {
   }
 }
 
-// GEMMs back to back on device 0 while copies or collectives keep running.
+// GEMMs back to back on device 0 while copies or collectives keep running beside them.
 void contention(const Record& r, Program& p) {
   const auto bytes = static_cast<std::uint64_t>(r.bytes.si());
-  for (std::uint32_t i = 0; i < kContendedGemms; ++i) p.gemm(0, r.shape.m, r.shape.n, r.shape.k, false, {});
+  for (std::uint32_t i = 0; i < r.gemms; ++i) p.gemm(0, r.shape.m, r.shape.n, r.shape.k, false, {});
   const std::string_view mode = r.schedule;
-  const double expected = r.shape.flops().si() / 500e12 * kContendedGemms * (mode.starts_with("nccl") ? 2.5 : 1.5);
-  const auto chunks = static_cast<std::uint32_t>(2 + expected * 350e9 / static_cast<double>(bytes));
-  for (std::uint32_t i = 0; i < chunks && mode != "alone"; ++i) {
+  for (std::uint32_t i = 0; i < r.chunks && mode != "alone"; ++i) {
     if (mode == "nccl_ag") p.collective(CollectiveKind::all_gather, bytes, {});
     if (mode == "nccl_rs") p.collective(CollectiveKind::reduce_scatter, bytes, {});
     if (mode == "dma_out" || mode.starts_with("dma_bi")) p.push(0, bytes, {});
@@ -243,7 +241,8 @@ void contention(const Record& r, Program& p) {
 
 }  // namespace
 
-OpGraph graph_of(const Record& r) {
+OpGraph graph_of(const Record& r, const Topology& topology, std::span<const Device> devices) {
+  if (!r.graph.empty() && r.kind != "interdecom_env") return layer_graph(r, topology, devices);
   Program p(r);
   Case c{r, p, r.shape.m, r.shape.n, r.shape.k, r.d};
   std::string_view name = r.schedule;
@@ -260,7 +259,7 @@ OpGraph graph_of(const Record& r) {
     } else {
       build(kGather, name, c);
     }
-  } else if (r.kind == "contention") {
+  } else if (r.kind.starts_with("contention")) {
     contention(r, p);
   } else {
     primitive(r, p);

@@ -6,10 +6,9 @@
 
 namespace overlap::validation {
 
-// GEMMs of a contention record that are replayed; its time is their mean.
-inline constexpr std::uint32_t kContendedGemms = 6;
-
 // Throws InputError for a schedule that it does not know, naming the nearest.
-OpGraph graph_of(const Record& r);
+OpGraph graph_of(const Record& r, const Topology& topology, std::span<const Device> devices);
+// Of a record that names a schedule of this project and its parameters.
+OpGraph layer_graph(const Record& r, const Topology& topology, std::span<const Device> devices);
 
 }  // namespace overlap::validation

@@ -19,6 +19,8 @@ void fields(JsonWriter& w, const Accuracy& a) {
   w.key("bias_pct").value(a.bias_pct);
   w.key("median_ape_pct").value(a.median_ape_pct);
   w.key("p90_ape_pct").value(a.p90_ape_pct);
+  w.key("inside_pct").value(a.inside_pct);
+  w.key("covered_pct").value(a.covered_pct);
 }
 
 std::string threshold_name(const Threshold& t) {
@@ -68,11 +70,12 @@ std::string json_text(const Validation& v, const std::vector<Threshold>& thresho
 }
 
 std::string table_text(const RecordSet& set, const Validation& v, const std::vector<Threshold>& thresholds) {
-  std::string out =
-      fmt::format("{:<34} {:>5} {:>8} {:>8} {:>8} {:>8}\n", "records", "n", "bias %", "median %", "p90 %", "inside %");
+  std::string out = fmt::format("{:<43} {:>5} {:>8} {:>8} {:>8} {:>8} {:>9}\n", "records", "n", "bias %", "median %",
+                                "p90 %", "inside %", "covered %");
   const auto line = [&](const Accuracy& a) {
-    out += fmt::format("{:<34} {:>5} {:>+8.2f} {:>8.2f} {:>8.2f} {:>8.0f}\n", a.name, a.n, a.bias_pct, a.median_ape_pct,
-                       a.p90_ape_pct, a.inside_pct);
+    out += fmt::format("{:<43} {:>5} {:>+8.2f} {:>8.2f} {:>8.2f} {:>8.0f} {:>9}\n", a.name, a.n, a.bias_pct,
+                       a.median_ape_pct, a.p90_ape_pct, a.inside_pct,
+                       a.covered_pct > 0 ? fmt::format("{:.0f}", a.covered_pct) : "");
   };
   for (const Accuracy& a : v.groups) line(a);
   line(v.overall);
@@ -88,15 +91,17 @@ std::string table_text(const RecordSet& set, const Validation& v, const std::vec
   for (const Threshold& t : thresholds) {
     out += fmt::format("{:<6} {} (is {})\n", t.passed ? "ok" : "FAIL", threshold_name(t), threshold_result(t));
   }
-  out += "inside %: share of records whose measured minimum..maximum holds the prediction\n";
+  out +=
+      "inside %: share of records whose measured minimum..maximum holds the prediction; covered %: share of races "
+      "whose measured median lies in minimum..maximum of the seeded runs\n";
   return out;
 }
 
 std::string csv_text(const Validation& v) {
-  std::string out = "name,n,bias_pct,median_ape_pct,p90_ape_pct,inside_pct\n";
+  std::string out = "name,n,bias_pct,median_ape_pct,p90_ape_pct,inside_pct,covered_pct\n";
   const auto line = [&](const Accuracy& a) {
-    out += fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.2f}\n", csv_field(a.name), a.n, a.bias_pct, a.median_ape_pct,
-                       a.p90_ape_pct, a.inside_pct);
+    out += fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.2f},{:.2f}\n", csv_field(a.name), a.n, a.bias_pct,
+                       a.median_ape_pct, a.p90_ape_pct, a.inside_pct, a.covered_pct);
   };
   line(v.overall);
   for (const Accuracy& a : v.groups) line(a);

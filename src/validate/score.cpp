@@ -14,7 +14,7 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 bool is_schedule(const Record& r) {
-  return r.kind == "ag_gemm" || r.kind == "gemm_rs";
+  return !r.fused && (r.kind == "ag_gemm" || r.kind == "gemm_rs");
 }
 
 // Groups of several schedules that the targets are stated for.
@@ -31,6 +31,7 @@ constexpr Pool kPools[] = {
     {"interdecom_nccl, d > 1",
      [](const Record& r) { return is_schedule(r) && r.schedule == "interdecom_nccl" && r.d > 1; }},
     {"interdecom_env, overlapped", [](const Record& r) { return r.kind == "interdecom_env" && r.d > 1; }},
+    {"fused in our own tile kernel", [](const Record& r) { return r.fused; }},
 };
 
 double quantile(std::vector<double> v, double q) {
@@ -45,18 +46,25 @@ double quantile(std::vector<double> v, double q) {
 Accuracy accuracy(std::string name, const std::vector<std::size_t>& rows, const std::vector<Record>& records,
                   const std::vector<Prediction>& predictions) {
   std::vector<double> error, size;
-  double inside = 0;
+  double inside = 0, covered = 0;
   for (const std::size_t i : rows) {
     const Seconds p = predictions[i].median;
     const double e = 100 * (p / records[i].median - 1);
     error.push_back(e);
     size.push_back(std::abs(e));
     if (p >= records[i].min && p <= records[i].max) inside += 1;
+    if (records[i].median >= predictions[i].min && records[i].median <= predictions[i].max) covered += 1;
   }
-  const auto n = static_cast<std::uint32_t>(rows.size());
-  return {std::move(name),      n,
-          quantile(error, 0.5), quantile(size, 0.5),
-          quantile(size, 0.9),  n == 0 ? 0 : 100 * inside / n};
+  const double n = std::max<double>(1, static_cast<double>(rows.size()));
+  Accuracy a;
+  a.name = std::move(name);
+  a.n = static_cast<std::uint32_t>(rows.size());
+  a.bias_pct = quantile(error, 0.5);
+  a.median_ape_pct = quantile(size, 0.5);
+  a.p90_ape_pct = quantile(size, 0.9);
+  a.inside_pct = 100 * inside / n;
+  a.covered_pct = 100 * covered / n;
+  return a;
 }
 
 // Kendall's tau-b of two sets of times.
@@ -139,6 +147,26 @@ Picks picks_of(const std::vector<Record>& records, const std::vector<Prediction>
   return p;
 }
 
+// The device as a record's file and the cross-validation see it; kernel tables are made once each.
+class Variants {
+ public:
+  Variants(const Device& device, bool unseen) : device_(device), unseen_(unseen) {}
+  const Device& of(const Record& r) {
+    const std::uint32_t n = unseen_ ? r.shape.n : 0;
+    if (!device_.gemm.kernels || (n == 0 && r.method.clock_ratio == 1.0)) return device_;
+    auto [it, fresh] = made_.try_emplace({r.method.clock_ratio, n}, device_);
+    auto& kernels = it->second.gemm.kernels;
+    if (fresh && r.method.clock_ratio != 1.0) kernels = cost::at_clock(*kernels, r.method.clock_ratio);
+    if (fresh && n > 0) kernels = cost::without_columns(*kernels, n);
+    return it->second;
+  }
+
+ private:
+  const Device& device_;
+  bool unseen_;
+  std::map<std::pair<double, std::uint32_t>, Device> made_;
+};
+
 }  // namespace
 
 Validation validate(const RecordSet& set, const Device& device, const Topology& topology,
@@ -146,16 +174,9 @@ Validation validate(const RecordSet& set, const Device& device, const Topology& 
   Validation v;
   std::vector<std::size_t> all;
   std::map<std::string, std::vector<std::size_t>> groups;
-  std::map<std::uint32_t, Device> without;  // by n
+  Variants variants(device, options.unseen);
   for (std::size_t i = 0; i < set.records.size(); ++i) {
-    const Record& r = set.records[i];
-    if (options.unseen && device.gemm.kernels && r.shape.n > 0) {
-      auto [it, fresh] = without.try_emplace(r.shape.n, device);
-      if (fresh) it->second.gemm.kernels = cost::without_columns(*device.gemm.kernels, r.shape.n);
-      v.predictions.push_back(predict(r, it->second, topology, options));
-    } else {
-      v.predictions.push_back(predict(r, device, topology, options));
-    }
+    v.predictions.push_back(predict(set.records[i], variants.of(set.records[i]), topology, options));
     all.push_back(i);
     groups[set.records[i].group()].push_back(i);
   }
