@@ -19,6 +19,14 @@ struct Value {
   std::vector<Value> items;
   std::vector<std::pair<std::string, Value>> members;
 
+  // Out of line: `members` holds pairs with a Value, which is not complete here.
+  Value();
+  Value(const Value&);
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
+  ~Value();
+
   [[nodiscard]] const Value* find(std::string_view key) const;
   [[nodiscard]] std::string_view kind_text() const;  // "a number", "an object" ...
 };

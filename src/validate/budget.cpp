@@ -46,11 +46,11 @@ Threshold read_threshold(const Cursor& at) {
   Threshold t;
   t.group = o.at("group").text();
   std::vector<std::string_view> names;
-  for (const auto& m : kMeasures) names.push_back(m.name);
-  if (t.group == "picks") {
-    names.clear();
-    for (const auto& m : kPicks) names.push_back(m.name);
-  }
+  const auto collect = [&](const auto& table) {
+    names.reserve(table.size());
+    for (const auto& m : table) names.push_back(m.name);
+  };
+  t.group == "picks" ? collect(kPicks) : collect(kMeasures);
   t.measure = names[o.at("measure").choice(names)];
   if (o.has("max") == o.has("min")) o.fail("one of 'max' and 'min' is needed");
   t.at_least = o.has("min");
