@@ -1,6 +1,6 @@
 // The kernels of a GEMM library on one device: per kernel a few coefficients of time and of the library's own estimate
 // (which decides which kernel it launches), and single measured GEMMs. Written by `calibrate`, read from a CSV file
-// beside the device file.
+// beside the device file. A table without kernels holds "near" rows alone, which correct the tile model.
 //
 // Time of a kernel with tiles of `cols` x `rows` on W SMs, w = ceil(tiles splits / W) waves of s = ceil(k / 64 /
 // splits) steps:   fixed + soft_max(w (wave + step s + accumulate / (1 + s / accumulate_steps)), memory least_bytes /
@@ -48,6 +48,20 @@ struct MeasuredGemm {
   double residual = 0.0;  // time / time of the coefficients - 1
 };
 
+// A measured GEMM whose kernel nobody recorded: how far it lies from the tile model with the device file's coefficients
+// (cost/near_rows.hpp). A ratio, so that it carries over to a device that differs in a rate.
+struct NearGemm {
+  std::uint32_t m = 0;
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  std::uint32_t tile_rows = 0;  // what the model takes for it
+  std::uint32_t tile_cols = 0;
+  std::uint32_t splits = 1;
+  double ratio = 1.0;  // measured over predicted time
+  std::array<double, 8> place{};
+};
+
+// Kernels with their measured GEMMs; or, where no kernel is known, measured GEMMs alone.
 struct KernelTable {
   std::string path;
   DType operand = DType::bf16;
@@ -63,6 +77,7 @@ struct KernelTable {
   double copy_in = 0.0;
   double fewer_sms = 0.0;          // step time falls by this share of the SMs that are left out (clock and L2 feed)
   std::vector<MeasuredGemm> rows;  // sorted by m, n, k, accumulate, sms
+  std::vector<NearGemm> near;      // sorted by m, n, k; used where `kernels` is empty
   // Rows of each kernel with their place among others (logarithms of m, n, k, use of the last wave ...).
   struct Placed {
     std::uint32_t row = 0;
@@ -71,8 +86,8 @@ struct KernelTable {
   std::vector<std::vector<Placed>> by_kernel;
 };
 
-// Lines "kernel,...", "reduction,...", "gemm,..." as `calibrate` writes them; '#' begins a comment. Throws InputError
-// with file and line.
+// Lines "kernel,...", "reduction,...", "gemm,...", "near,..." as `calibrate` writes them; '#' begins a comment. Throws
+// InputError with file and line.
 std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path);
 std::string to_csv(const KernelTable& table, const std::string& comment);
 

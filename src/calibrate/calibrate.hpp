@@ -36,6 +36,12 @@ struct Report {
   std::vector<std::string> written;
 };
 
+// GEMMs of tables without kernel names (gemms.cpp): tile model and near rows.
+void fit_gemms(Report& report, Device& device);
+// Folds of whole weight shapes.
+void cross_validate_gemms(Report& report, const Device& base, std::uint32_t folds);
+void learning_curve(Report& report, const Device& base);
+
 std::string to_text(const Report& r);
 std::string to_json(const Report& r);
 

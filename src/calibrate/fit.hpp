@@ -44,6 +44,8 @@ void reject_inconsistent(Inputs& in, const Device& base);
 using Sees = std::function<bool(const TimedGemm&)>;
 // Tile model of rows without kernel names (cost/tile.cpp). Fits at most `most` rows, spread over all.
 Fit fit_tile_model(Device& device, const std::vector<TimedGemm>& rows, std::size_t most = 700);
+// Where a fitted tile model still errs: a table of `near` rows that corrects it, in device.gemm.kernels.
+void add_near_rows(Device& device, const std::vector<TimedGemm>& rows);
 double predicted(const Device& device, const TimedGemm& g);  // seconds
 Errors gemm_errors(const Device& device, const std::vector<TimedGemm>& rows);
 

@@ -1,61 +1,38 @@
 // Reads, fits what the rows allow, writes and reports.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <filesystem>
 
 #include "calibrate/calibrate.hpp"
-#include "calibrate/solver.hpp"
 #include "calibrate/write.hpp"
 #include "config/paths.hpp"
 #include "config/values.hpp"
 #include "overlap/config.hpp"
 #include "overlap/error.hpp"
+#include "overlap/kernel_table.hpp"
 #include "overlap/report.hpp"
 
 namespace overlap::calibrate {
 namespace {
 
-constexpr std::size_t kFewestGemms = 16;
-
-// Rows without kernel names.
-std::vector<TimedGemm> unnamed(const std::vector<TimedGemm>& rows) {
-  std::vector<TimedGemm> out;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [](const TimedGemm& g) { return g.tile_cols == 0; });
-  return out;
-}
-
-void fit_gemms(Report& report, Device& device) {
-  const std::vector<TimedGemm> rows = unnamed(report.inputs.gemms);
-  if (rows.empty()) return;
-  if (rows.size() < kFewestGemms) {
-    Fit skipped{"GEMM, tile model", {}, {}, {}, {}};
-    skipped.notes.push_back(
-        fmt::format("{} rows; at least {} are needed, the base's values stay", rows.size(), kFewestGemms));
-    report.fits.push_back(skipped);
-    return;
+// The table of kernels or near rows lies beside the device file.
+void write_kernels(Report& report, const Request& q, config::Value& value, const Device& device) {
+  if (!device.gemm.kernels || !device.gemm.kernels->path.empty()) return;
+  const std::filesystem::path file =
+      std::filesystem::path(q.device_out).replace_extension("").string() + "-kernels.csv";
+  std::string comment =
+      "GEMMs to which " + std::filesystem::path(q.device_out).filename().string() + " was calibrated\n";
+  for (const Source& s : report.inputs.sources) {
+    if (s.rows > 0) comment += fmt::format("from {}: {}, {} rows\n", s.file, s.format, s.rows);
   }
-  report.fits.push_back(fit_tile_model(device, rows));
+  write_file(file.string(), to_csv(*device.gemm.kernels, comment));
+  report.written.push_back(file.string());
+  config::set_member(value, "gemm/kernels", config::text_value(file.filename().string()));
 }
 
-// Whole weight shapes left out.
-void cross_validate(Report& report, const Device& base, std::uint32_t folds) {
-  const std::vector<TimedGemm> rows = unnamed(report.inputs.gemms);
-  if (rows.size() < 2 * kFewestGemms) return;
-  std::vector<double> training, left_out;
-  for (std::uint32_t f = 0; f < folds; ++f) {
-    std::vector<TimedGemm> seen, unseen;
-    for (const TimedGemm& g : rows) (fold_of(family_of(g), folds) == f ? unseen : seen).push_back(g);
-    if (unseen.empty() || seen.size() < kFewestGemms) continue;
-    Device device = base;
-    fit_tile_model(device, seen);
-    for (const TimedGemm& g : seen) training.push_back(predicted(device, g) / g.time.si() - 1);
-    for (const TimedGemm& g : unseen) left_out.push_back(predicted(device, g) / g.time.si() - 1);
-  }
-  report.folds.push_back({"GEMM, whole (n, k) left out", errors_of(training), errors_of(left_out)});
-}
-
-void write_device(Report& report, const Request& q, config::Value value, const Device& base) {
+void write_device(Report& report, const Request& q, config::Value value, const Device& base, const Device& device) {
   for (const Fit& f : report.fits) apply(value, f, report.inputs);
+  write_kernels(report, q, value, device);
   config::set_member(value, "name", config::text_value(config::stem_of(q.device_out)));
   config::set_member(
       value, "source",
@@ -82,8 +59,9 @@ int run(const Request& q) {
   reject_inconsistent(report.inputs, base);
   Device device = base;
   fit_gemms(report, device);
-  if (q.cross_validate > 0) cross_validate(report, base, static_cast<std::uint32_t>(q.cross_validate));
-  if (!q.device_out.empty()) write_device(report, q, value, base);
+  if (q.cross_validate > 0) cross_validate_gemms(report, base, static_cast<std::uint32_t>(q.cross_validate));
+  if (q.learning_curve) learning_curve(report, base);
+  if (!q.device_out.empty()) write_device(report, q, value, base, device);
   if (!q.report_out.empty()) write_file(q.report_out, to_json(report));
   fmt::print("{}", q.json ? to_json(report) : to_text(report));
   return 0;

@@ -120,6 +120,7 @@ void index_rows(KernelTable& t) {
 std::shared_ptr<const KernelTable> without_columns(const KernelTable& t, std::uint32_t n) {
   auto out = std::make_shared<KernelTable>(t);
   std::erase_if(out->rows, [n](const MeasuredGemm& g) { return g.n == n; });
+  std::erase_if(out->near, [n](const NearGemm& g) { return g.n == n; });
   index_rows(*out);
   return out;
 }

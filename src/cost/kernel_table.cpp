@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "cost/kernel_model.hpp"
+#include "cost/near_rows.hpp"
 #include "overlap/error.hpp"
 
 namespace overlap {
@@ -81,6 +82,16 @@ void read_gemm(KernelTable& t, const Line& l) {
   t.rows.push_back(g);
 }
 
+void read_near(KernelTable& t, const Line& l) {
+  l.expect(8);
+  NearGemm g;
+  g.m = l.count(1, 1), g.n = l.count(2, 1), g.k = l.count(3, 1);
+  g.tile_rows = l.count(4, 1), g.tile_cols = l.count(5, 1);
+  g.splits = l.count(6, 1);
+  g.ratio = l.number(7, 1e-3, 1e3);
+  t.near.push_back(g);
+}
+
 void read_line(KernelTable& t, const Line& l) {
   const std::string_view kind = l.fields[0];
   if (kind == "kernel") {
@@ -97,8 +108,10 @@ void read_line(KernelTable& t, const Line& l) {
     l.expect(5);
     t.reduction = l.us(1), t.reduction_share = l.number(2, 0, 1e3);
     t.choice_reduction = l.us(3), t.choice_reduction_share = l.number(4, 0, 1e3);
+  } else if (kind == "near") {
+    read_near(t, l);
   } else {
-    throw InputError(l.where, fmt::format("'{}' is no kind of line (machine, kernel, reduction, gemm)", kind));
+    throw InputError(l.where, fmt::format("'{}' is no kind of line (machine, kernel, reduction, gemm, near)", kind));
   }
 }
 
@@ -119,10 +132,11 @@ std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path) {
     if (text.empty() || text[0] == '#') continue;
     read_line(*table, {fmt::format("{}:{}", path, number), split(text)});
   }
-  if (table->kernels.empty() || table->sms == 0) {
-    throw InputError(path, "a kernel table needs a 'machine' line and 'kernel' lines");
+  if ((table->kernels.empty() && table->near.empty()) || table->sms == 0) {
+    throw InputError(path, "a kernel table needs a 'machine' line and 'kernel' or 'near' lines");
   }
   cost::index_rows(*table);
+  cost::place_near(*table);
   return table;
 }
 
@@ -134,19 +148,25 @@ std::string to_csv(const KernelTable& t, const std::string& comment) {
       "# machine,SMs,HBM GB/s,share of the step time that leaving out all SMs would save,slowdown by copies out,in\n";
   out += fmt::format("machine,{},{:g},{:.4g},{:.4g},{:.4g}\n", t.sms, t.hbm.si() / 1e9, t.fewer_sms, t.copy_out,
                      t.copy_in);
-  out += "# reduction,time us,share,choice us,choice share\n";
-  out += fmt::format("reduction,{:.5g},{:.5g},{:.5g},{:.5g}\n", t.reduction.si() * 1e6, t.reduction_share,
-                     t.choice_reduction.si() * 1e6, t.choice_reduction_share);
-  out += "# kernel,tile columns,tile rows,time fixed us,wave us,step us,memory,accumulate us,accumulate steps,";
-  out += "choice fixed us,wave us,step us,memory\n";
+  if (!t.kernels.empty()) {
+    out += "# reduction,time us,share,choice us,choice share\n";
+    out += fmt::format("reduction,{:.5g},{:.5g},{:.5g},{:.5g}\n", t.reduction.si() * 1e6, t.reduction_share,
+                       t.choice_reduction.si() * 1e6, t.choice_reduction_share);
+    out += "# kernel,tile columns,tile rows,time fixed us,wave us,step us,memory,accumulate us,accumulate steps,";
+    out += "choice fixed us,wave us,step us,memory\n";
+  }
   for (const KernelModel& k : t.kernels) {
     out += fmt::format("kernel,{},{},{},{:.6g},{:.6g},{}\n", k.cols, k.rows, times_text(k.time),
                        k.accumulate.si() * 1e6, k.accumulate_steps, times_text(k.choice));
   }
-  out += "# gemm,m,n,k,accumulate,SMs asked for (0 all),kernel,splits of k,median us\n";
+  if (!t.rows.empty()) out += "# gemm,m,n,k,accumulate,SMs asked for (0 all),kernel,splits of k,median us\n";
   for (const MeasuredGemm& g : t.rows) {
     out += fmt::format("gemm,{},{},{},{},{},{},{},{:.6g}\n", g.m, g.n, g.k, g.accumulate ? 1 : 0, g.sms, g.kernel,
                        g.splits, g.time.si() * 1e6);
+  }
+  if (!t.near.empty()) out += "# near,m,n,k,tile rows,tile columns,splits of k,measured over predicted time\n";
+  for (const NearGemm& g : t.near) {
+    out += fmt::format("near,{},{},{},{},{},{},{:.5g}\n", g.m, g.n, g.k, g.tile_rows, g.tile_cols, g.splits, g.ratio);
   }
   return out;
 }

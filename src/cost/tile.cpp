@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cost/kernel_model.hpp"
+#include "cost/near_rows.hpp"
 #include "overlap/error.hpp"
 
 // Tile model of a library GEMM. A candidate is a tile shape and a split of K; the library's choice is the candidate of
@@ -121,8 +122,9 @@ GemmPlan candidate(const GemmQuery& q, const Frame& f, Tile t, double splits) {
 
 GemmPlan plan_tile(const GemmQuery& q) {
   const Frame f = frame_of(q);
-  if (q.device->gemm.kernels && q.device->gemm.kernels->operand == q.operand && f.quantized) {
-    GemmPlan p = plan_from_table(q, *q.device->gemm.kernels);
+  const KernelTable* table = f.quantized ? q.device->gemm.kernels.get() : nullptr;
+  if (table != nullptr && table->operand == q.operand && !table->kernels.empty()) {
+    GemmPlan p = plan_from_table(q, *table);
     p.traffic = Bytes(traffic_of(f, {double(p.tile_m), double(p.tile_n)}, f.sms / p.splits) +
                       (f.reads_c ? f.m * f.n * f.out : 0.0));
     return p;
@@ -136,6 +138,7 @@ GemmPlan plan_tile(const GemmQuery& q) {
       if (p.total < best.total) best = p;
     }
   }
+  if (table != nullptr && table->kernels.empty()) correct(best, q, *table);
   return best;
 }
 

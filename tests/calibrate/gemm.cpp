@@ -10,6 +10,7 @@
 #include "catch.hpp"
 #include "overlap/config.hpp"
 #include "overlap/error.hpp"
+#include "overlap/kernel_table.hpp"
 
 using namespace overlap;
 using namespace overlap::calibrate;
@@ -95,4 +96,45 @@ TEST_CASE("a row faster than the peak and a duplicate far off are rejected with 
   CHECK(in.rejected[0].why.find("faster than the peak") != std::string::npos);
   CHECK(in.where(in.rejected[1].at) == "t.csv:4");
   CHECK(in.rejected[1].why.find("off the median of the 3 rows") != std::string::npos);
+}
+
+TEST_CASE("near rows: a measured GEMM gets its time, others the coefficients' time corrected; the table reads back") {
+  Device device = load_device("h100");
+  std::vector<TimedGemm> rows = rows_of(device);
+  // This library is 20 % slower where n is 3584: no coefficient says so.
+  for (TimedGemm& g : rows) {
+    if (g.shape.n == 3584) g.time *= 1.2;
+  }
+  const double plain = predicted(device, rows[40]);
+  add_near_rows(device, rows);
+  CHECK(predicted(device, rows[40]) == Approx(rows[40].time.si()).epsilon(0.02));
+  TimedGemm other;
+  other.shape = {1024, 3584, 6144};  // between measured ones of the slow n
+  const double corrected = predicted(device, other);
+  device.gemm.kernels = nullptr;
+  CHECK(predicted(device, rows[40]) == plain);
+  CHECK(corrected > 1.08 * predicted(device, other));
+  CHECK(corrected < 1.2 * predicted(device, other));
+
+  add_near_rows(device, rows);
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "overlapsim_near_rows.csv";
+  std::ofstream(file) << to_csv(*device.gemm.kernels, "two\nlines");
+  const auto again = load_kernel_table(file.string());
+  REQUIRE(again->near.size() == rows.size());
+  CHECK(again->kernels.empty());
+  Device reread = device;
+  reread.gemm.kernels = again;
+  CHECK(predicted(reread, other) == Approx(corrected).epsilon(1e-5));
+}
+
+TEST_CASE("left-out rows: equal weight shapes share a fold, and every fold gets some") {
+  std::vector<int> count(5);
+  for (std::uint32_t n = 1; n <= 40; ++n) {
+    TimedGemm a, b;
+    a.shape = {16, n * 128, 4096};
+    b.shape = {9999, n * 128, 4096};
+    CHECK(fold_of(family_of(a), 5) == fold_of(family_of(b), 5));
+    ++count[fold_of(family_of(a), 5)];
+  }
+  for (const int c : count) CHECK(c > 2);
 }
