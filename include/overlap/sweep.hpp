@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,11 @@
 #include "overlap/units.hpp"
 
 namespace overlap {
+
+namespace config {
+struct Value;
+}
+class SweepMemo;
 
 // Values along one JSON pointer of the experiment. A value is JSON text, so "\"20 GB/s\"" and "4096" both work.
 struct Axis {
@@ -88,12 +94,17 @@ class StudyPlan {
   // The cell's experiment as JSON text, and read.
   [[nodiscard]] std::string experiment_text(std::uint64_t cell) const;
   [[nodiscard]] Experiment experiment(std::uint64_t cell) const;
+  [[nodiscard]] config::Value experiment_value(std::uint64_t cell) const;
+  // Of all threads that evaluate this plan.
+  [[nodiscard]] SweepMemo* memo() const { return memo_.get(); }
 
  private:
   [[nodiscard]] std::vector<std::string> raw_values(std::uint64_t raw) const;
   [[nodiscard]] bool kept(const std::vector<std::string>& values) const;
 
   const Study* study_;
+  std::shared_ptr<const config::Value> base_;  // the study's experiment
+  std::shared_ptr<SweepMemo> memo_;
   std::uint64_t cells_ = 0;
   bool filtered_ = false;
   std::vector<std::uint64_t> kept_;                // raw indices, only when filters drop some

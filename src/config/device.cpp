@@ -1,4 +1,8 @@
 // Device files.
+#include <filesystem>
+#include <map>
+#include <mutex>
+
 #include "config/keys.hpp"
 #include "config/paths.hpp"
 #include "config/reader.hpp"
@@ -42,6 +46,26 @@ void read_peaks(const Cursor& at, Device& d) {
   if (!any) o.fail("at least one dtype is needed");
 }
 
+// A study reads its device file for every experiment: the kernel table, by far the largest part, is read once for as
+// long as the file stays as it is.
+std::shared_ptr<const KernelTable> shared_table(const std::string& path) {
+  struct Known {
+    std::filesystem::file_time_type written;
+    std::uintmax_t size = 0;
+    std::shared_ptr<const KernelTable> table;
+  };
+  static std::mutex guard;
+  static std::map<std::string, Known> known;
+  std::error_code unreadable;
+  const auto written = std::filesystem::last_write_time(path, unreadable);
+  const std::uintmax_t size = std::filesystem::file_size(path, unreadable);
+  if (unreadable) return load_kernel_table(path);  // tells what is wrong
+  const std::lock_guard lock(guard);
+  Known& k = known[path];
+  if (!k.table || k.written != written || k.size != size) k = {written, size, load_kernel_table(path)};
+  return k.table;
+}
+
 GemmCoefficients read_gemm(const Cursor& at) {
   const Object o(at, config::gemm_keys());
   GemmCoefficients g;
@@ -57,7 +81,7 @@ GemmCoefficients read_gemm(const Cursor& at) {
   if (o.has("busy_node")) g.busy_node = o.at("busy_node").ratio(0, 1);
   if (o.has("kernels")) {
     const Cursor c = o.at("kernels");
-    g.kernels = load_kernel_table(config::resolve(c.text(), c.file(), "configs/devices"));
+    g.kernels = shared_table(config::resolve(c.text(), c.file(), "configs/devices"));
   }
   return g;
 }

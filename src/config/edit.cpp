@@ -41,9 +41,7 @@ Value* step(Value& at, const std::string& token, bool last) {
 
 }  // namespace
 
-std::string with_value(const std::string& text, const std::string& pointer, const std::string& value) {
-  Value root = config::parse_text(text, "the experiment");
-  Value replacement = config::parse_text(value, "the value of " + pointer);
+void config::set_at(Value& root, const std::string& pointer, Value replacement) {
   if (pointer.empty() || pointer[0] != '/') {
     throw InputError(pointer, "a JSON pointer begins with '/', such as /workloads/0/tokens");
   }
@@ -56,6 +54,11 @@ std::string with_value(const std::string& text, const std::string& pointer, cons
     begin = end + 1;
   }
   *at = std::move(replacement);
+}
+
+std::string with_value(const std::string& text, const std::string& pointer, const std::string& value) {
+  Value root = config::parse_text(text, "the experiment");
+  config::set_at(root, pointer, config::parse_text(value, "the value of " + pointer));
   return config::json_text(root, 2) + "\n";
 }
 

@@ -173,4 +173,8 @@ Experiment parse_experiment(const std::string& text, const std::string& name) {
   return read_experiment(config::Document(text, name));
 }
 
+Experiment config::experiment_of(Value root, const std::string& name) {
+  return read_experiment(config::Document(std::move(root), name));
+}
+
 }  // namespace overlap

@@ -18,4 +18,7 @@ void read_layer(const Cursor& at, const Object* outer, std::vector<Workload>& ou
 std::vector<ScheduleRequest> read_schedules(const Cursor& at);
 CostOptions read_cost(const Cursor& at);
 
+// An experiment that is a JSON value already; `name` stands in messages.
+Experiment experiment_of(Value root, const std::string& name);
+
 }  // namespace overlap::config

@@ -181,4 +181,7 @@ Document::Document(const std::string& file)
 Document::Document(std::string_view text, const std::string& file)
     : file_(std::make_unique<const std::string>(file)), value_(std::make_unique<const Value>(parse_text(text, file))) {}
 
+Document::Document(Value value, const std::string& file)
+    : file_(std::make_unique<const std::string>(file)), value_(std::make_unique<const Value>(std::move(value))) {}
+
 }  // namespace overlap::config

@@ -88,6 +88,7 @@ class Document {
  public:
   explicit Document(const std::string& file);
   Document(std::string_view text, const std::string& file);  // text that does not stand in a file
+  Document(Value value, const std::string& file);
   [[nodiscard]] Cursor root() const { return {*value_, *file_, ""}; }
   [[nodiscard]] const std::string& file() const { return *file_; }
 

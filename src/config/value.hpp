@@ -41,6 +41,8 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20U;
 // Throws InputError also when the file is missing, is a folder or too large.
 [[nodiscard]] Value parse_file(const std::string& file);
 [[nodiscard]] std::string read_text(const std::string& file);
+// Sets what the JSON pointer leads to ("/workloads/0/tokens"). Throws InputError when it leads nowhere.
+void set_at(Value& root, const std::string& pointer, Value replacement);
 // Back to text, numbers exact, members in the order of the file. `indent`: spaces a level, 0 = all on one line.
 [[nodiscard]] std::string json_text(const Value& v, std::size_t indent = 0);
 

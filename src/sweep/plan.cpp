@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "config/experiment.hpp"
 #include "overlap/error.hpp"
 #include "overlap/sweep.hpp"
 #include "sweep/axis_text.hpp"
+#include "sweep/memo.hpp"
 #include "text/quote.hpp"
 
 namespace overlap {
@@ -60,7 +62,10 @@ std::size_t radix(const AxisGroup& g) {
 
 }  // namespace
 
-StudyPlan::StudyPlan(const Study& study) : study_(&study) {
+StudyPlan::StudyPlan(const Study& study)
+    : study_(&study),
+      base_(std::make_shared<const config::Value>(config::parse_text(study.experiment_text, study.experiment_name))),
+      memo_(std::make_shared<SweepMemo>()) {
   samples_ = latin_hypercube(study);
   std::uint64_t total = samples_.empty() ? 1 : samples_.size();
   for (const AxisGroup& g : study.groups) {
@@ -117,18 +122,24 @@ std::vector<std::string> StudyPlan::values(std::uint64_t cell) const {
   return raw_values(filtered_ ? kept_[cell] : cell);
 }
 
-std::string StudyPlan::experiment_text(std::uint64_t cell) const {
-  std::string text = study_->experiment_text;
+config::Value StudyPlan::experiment_value(std::uint64_t cell) const {
+  config::Value out = *base_;
   const std::vector<std::string> v = values(cell);
   std::size_t i = 0;
   for (const AxisGroup& g : study_->groups) {
-    for (const Axis& a : g.axes) text = with_value(text, a.pointer, v[i++]);
+    for (const Axis& a : g.axes) {
+      config::set_at(out, a.pointer, config::parse_text(v[i++], "the value of " + a.pointer));
+    }
   }
-  return text;
+  return out;
+}
+
+std::string StudyPlan::experiment_text(std::uint64_t cell) const {
+  return config::json_text(experiment_value(cell), 2) + "\n";
 }
 
 Experiment StudyPlan::experiment(std::uint64_t cell) const {
-  return parse_experiment(experiment_text(cell), study_->experiment_name);
+  return config::experiment_of(experiment_value(cell), study_->experiment_name);
 }
 
 }  // namespace overlap

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/experiment.hpp"
 #include "sweep/cell.hpp"
 
 namespace overlap::sweep {
@@ -13,9 +14,10 @@ struct Best {
 };
 
 // The best schedule of the experiment's first workload.
-Best best_of(const Study& study, const Experiment& e) {
+Best best_of(const Study& study, const StudyPlan& plan, config::Value experiment) {
   Best best;
-  for (const SweepRow& row : evaluate(study, e, 1)) {
+  const Experiment e = config::experiment_of(experiment, study.experiment_name);
+  for (const SweepRow& row : evaluate(study, e, shared_of(plan, std::move(experiment)), 1)) {
     const std::optional<double>& t = row.metrics.front();
     if (t && (best.schedule.empty() || *t < best.time_us)) best = {*t, row.schedule};
   }
@@ -43,17 +45,20 @@ std::vector<Swing> tornado(const Study& study, const StudyPlan& plan) {
   Study lean = study;  // one metric is enough
   lean.metrics = {"makespan_us"};
   lean.seeds = 1;
+  const StudyPlan shared(lean);
   const std::uint64_t count = std::min<std::uint64_t>(plan.cells(), study.uncertain_cells);
   for (const Uncertain& u : study.uncertain) {
     Swing swing{u.name, 0, 0, 0, count};
     std::vector<double> low;
     std::vector<double> high;
     for (std::uint64_t i = 0; i < count; ++i) {
-      const std::string text = plan.experiment_text(i * plan.cells() / count);
+      const config::Value cell = plan.experiment_value(i * plan.cells() / count);
       const auto at = [&](const std::string& value) {
-        return best_of(lean, parse_experiment(with_value(text, u.pointer, value), study.experiment_name));
+        config::Value moved = cell;
+        config::set_at(moved, u.pointer, config::parse_text(value, "the value of " + u.pointer));
+        return best_of(lean, shared, std::move(moved));
       };
-      const Best base = best_of(lean, parse_experiment(text, study.experiment_name));
+      const Best base = best_of(lean, shared, cell);
       if (base.schedule.empty()) continue;
       const Best l = at(u.low);
       const Best h = at(u.high);

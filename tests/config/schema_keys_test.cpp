@@ -6,6 +6,7 @@
 #include "config/keys.hpp"
 #include "config/value.hpp"
 #include "paths.hpp"
+#include "sweep/keys.hpp"
 #include "topology/generator.hpp"
 
 using namespace overlap;
@@ -59,6 +60,12 @@ TEST_CASE("keys of devices, workloads and experiments are those of their schemas
       {"device", "power", config::power_keys()},
       {"workload", "", config::workload_file_keys()},
       {"workload", "layer", config::layer_keys()},
+      {"study", "", sweep::study_keys()},
+      {"study", "axis", sweep::axis_keys()},
+      {"study", "zip", sweep::zip_keys()},
+      {"study", "filter", sweep::filter_keys()},
+      {"study", "uncertain", sweep::uncertain_keys()},
+      {"study", "sample", sweep::sample_keys()},
       {"experiment", "", config::experiment_keys()},
       {"experiment", "layer", config::layer_keys()},
       {"experiment", "workload_choice", config::workload_choice_keys()},

@@ -18,6 +18,7 @@ FILES = {
     "device": sorted((root / "configs/devices").glob("*.json")),
     "workload": sorted((root / "workloads").glob("*.json")),
     "experiment": sorted((root / "configs").glob("*.json")),
+    "study": sorted((root / "configs/studies").glob("*.json")),
 }
 schemas = {p.name: json.loads(p.read_text()) for p in folder.glob("*.schema.json")}
 
@@ -26,7 +27,8 @@ def inlined(node):
     """References to another schema file, replaced by a permissive object: jsonschema 4 would fetch them."""
     if isinstance(node, dict):
         if str(node.get("$ref", "")).endswith(".schema.json"):
-            return {"type": "object", "required": ["kind"]}
+            name = Path(node["$ref"]).name.split(".")[0]
+            return {"type": "object", "required": ["workloads"] if name == "experiment" else ["kind"]}
         return {k: inlined(v) for k, v in node.items()}
     return [inlined(v) for v in node] if isinstance(node, list) else node
 
@@ -59,7 +61,7 @@ def faults(data):
     extra["unknown_key"] = 1
     yield "an unknown key", extra
     for key, value in data.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and key != "experiment":  # a file of its own kind, checked as such
             inner = copy.deepcopy(data)
             inner[key]["unknown_key"] = 1
             yield f"an unknown key in {key}", inner
@@ -77,6 +79,13 @@ for kind, files in FILES.items():
             if validators[kind].is_valid(data):
                 failures += 1
                 print(f"{path}: the schema accepts {what}")
+
+for path in FILES["study"]:  # the experiment that stands inside
+    inner = json.loads(path.read_text())["experiment"]
+    if isinstance(inner, dict):
+        for error in validators["experiment"].iter_errors(inner):
+            failures += 1
+            print(f"{path}: experiment/{'/'.join(map(str, error.absolute_path))}: {error.message[:200]}")
 
 print(f"{sum(map(len, FILES.values()))} files checked, {failures} failures")
 sys.exit(1 if failures else 0)

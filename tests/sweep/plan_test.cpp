@@ -9,6 +9,7 @@
 #include "overlap/sweep.hpp"
 #include "paths.hpp"
 #include "sweep/axis_text.hpp"
+#include "sweep/memo.hpp"
 
 using namespace overlap;
 
@@ -160,4 +161,37 @@ TEST_CASE("rows are the same bytes whatever the number of threads, and an interr
   CHECK(read(root / "shards/rows.csv") == csv);
   CHECK(read(root / "shards/summary.json") == read(root / "one/summary.json"));
   fs::remove_all(root);
+}
+
+TEST_CASE("what two cells share is simulated once, and the rows are as if it were not") {
+  // Only interdecom reads the axis: serial and intrafusion are the same in all three cells, over two token counts.
+  const StudyFile file(R"("axes": [
+    {"name": "tokens", "pointer": "/workloads/0/tokens", "values": [256, 512]},
+    {"name": "schedules", "pointer": "/schedules", "values": [
+      ["serial", "intrafusion", {"schedule": "interdecom", "params": {"d": 2}}],
+      ["serial", "intrafusion", {"schedule": "interdecom", "params": {"d": 4}}],
+      ["serial", "intrafusion", {"schedule": "interdecom", "params": {"d": 2}}]]}])");
+  const Study study = load_study(file.path);
+  const StudyPlan shared(study);
+  std::size_t rows = 0;
+  for (std::uint64_t cell = 0; cell < shared.cells(); ++cell) {
+    const std::vector<SweepRow> together = evaluate_cell(study, shared, cell);
+    const std::vector<SweepRow> alone = evaluate_cell(study, StudyPlan(study), cell);
+    REQUIRE(together.size() == alone.size());
+    for (std::size_t i = 0; i < alone.size(); ++i) CHECK(together[i].metrics == alone[i].metrics);
+    rows += together.size();
+  }
+  CHECK(rows == 18);
+  CHECK(shared.memo()->computed() == 8);
+}
+
+TEST_CASE("a result of another machine, layer or setting is never reused") {
+  const StudyFile file(R"("axes": [
+    {"name": "rate", "pointer": "/topology/link/bandwidth", "values": ["100 GB/s", "50 GB/s"]},
+    {"name": "wire", "pointer": "/workloads/0/wire", "values": ["bf16", "fp8_e4m3"]},
+    {"name": "cost", "pointer": "/cost", "values": [{"compute": "tile"}, {"compute": "ideal"}]}])");
+  const Study study = load_study(file.path);
+  const StudyPlan plan(study);
+  for (std::uint64_t cell = 0; cell < plan.cells(); ++cell) (void)evaluate_cell(study, plan, cell);
+  CHECK(plan.memo()->computed() == 8);
 }
