@@ -13,6 +13,11 @@ need() {
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# npm bundles the page of `overlapsim report`; without it the build goes on and `report` says what is missing.
+want_npm() {
+  command -v npm >/dev/null || need npm || echo "npm could not be installed: going on without the page of \`overlapsim report\`"
+}
+
 build_packages=(g++ cmake ninja-build ccache mold libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev libtbb-dev zlib1g-dev libceres-dev)
 
 # Objects of one checkout serve another.
