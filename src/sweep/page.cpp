@@ -1,6 +1,7 @@
 // Fills the report page with a study: columns, selectors, sensitivities, timelines.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -31,6 +32,7 @@ struct Column {
   std::vector<std::uint32_t> codes;
   std::vector<std::string> dictionary;
   std::map<std::string, std::uint32_t> index;
+  bool shown = true;
 
   void add(std::optional<double> v) { numbers.push_back(v); }
   void add(const std::string& text) {
@@ -51,10 +53,13 @@ std::string unit_of(const std::string& metric) {
 class Columns {
  public:
   Columns(const Study& study, const StudyPlan& plan) {
-    for (const std::string& a : plan.axis_names()) columns_.push_back({"axis." + a, "", "axis", true, {}, {}, {}, {}});
-    for (const char* n : {"machine", "workload", "pattern", "tokens", "in", "out", "tp"}) {
-      columns_.push_back({n, "", "axis", true, {}, {}, {}, {}});
+    constexpr const char* kOfRow[] = {"machine", "workload", "pattern", "tokens", "in", "out", "tp"};
+    for (const std::string& a : plan.axis_names()) {
+      columns_.push_back({"axis." + a, "", "axis", true, {}, {}, {}, {}});
+      // What a row says of itself anyway is not shown twice.
+      columns_.back().shown = std::find(std::begin(kOfRow), std::end(kOfRow), a) == std::end(kOfRow);
     }
+    for (const char* n : kOfRow) columns_.push_back({n, "", "axis", true, {}, {}, {}, {}});
     for (const char* n : {"family", "schedule"}) columns_.push_back({n, "", "schedule", false, {}, {}, {}, {}});
     for (const std::string& m : study.metrics) columns_.push_back({m, unit_of(m), "metric", true, {}, {}, {}, {}});
   }
@@ -86,6 +91,7 @@ class Columns {
   void write(JsonWriter& w) const {
     w.key("columns").begin_list();
     for (const Column& c : columns_) {
+      if (!c.shown) continue;
       w.begin_object().field("name", c.name).field("unit", c.unit).field("role", c.role);
       w.field("type", c.numeric ? "number" : "text").key("values").begin_list();
       for (const std::optional<double>& v : c.numbers) v ? w.value(*v) : w.null();
