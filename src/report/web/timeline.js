@@ -15,7 +15,7 @@ export function timeline(study, state) {
       tooltip: { formatter: (p) => (p.seriesType === "custom" ? tip(t, p) : `${escapeHtml(p.seriesName)}: ${(100 * p.value[1]).toFixed(0)} %`) },
       legend: { data: kinds, top: 0 },
       grid: [{ left: 150, right: 20, top: 30, height: "58%" }, { left: 150, right: 20, top: "74%", height: "16%" }],
-      xAxis: [{ type: "value", max: t.makespan_us, gridIndex: 0, axisLabel: { show: false } }, { type: "value", max: t.makespan_us, gridIndex: 1, name: "us", nameLocation: "middle", nameGap: 20 }],
+      xAxis: [{ type: "value", max: t.makespan_us, gridIndex: 0, axisLabel: { show: false } }, { type: "value", max: t.makespan_us, gridIndex: 1, axisLabel: { formatter: (v) => String(Math.round(v * 10) / 10) }, name: "us", nameLocation: "middle", nameGap: 20 }],
       yAxis: [{ type: "category", data: lanes, inverse: true, gridIndex: 0 }, { type: "value", max: 1, gridIndex: 1, name: "link utilization" }],
       dataZoom: [{ type: "inside", xAxisIndex: [0, 1], filterMode: "weakFilter" }, { type: "slider", xAxisIndex: [0, 1], bottom: 0, height: 14 }],
       series: [...kinds.map((kind, i) => gantt(t, kind, i)), ...used.map((l) => ({ name: l.name, type: "line", step: "end", xAxisIndex: 1, yAxisIndex: 1, symbol: "none", lineStyle: { width: 1 }, data: l.at_us.map((x, i) => [x, l.utilization[i]]) }))],
