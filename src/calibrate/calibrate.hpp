@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibrate/fit.hpp"
+#include "config/value.hpp"
 
 namespace overlap::calibrate {
 
@@ -33,6 +34,8 @@ struct Report {
   std::vector<Fit> fits;
   std::vector<Score> folds;  // --cross-validate
   std::vector<Score> curve;  // --learning-curve
+  std::vector<std::string> notes;
+  std::string topology_base;
   std::vector<std::string> written;
 };
 
@@ -41,6 +44,13 @@ void fit_gemms(Report& report, Device& device);
 // Folds of whole weight shapes.
 void cross_validate_gemms(Report& report, const Device& base, std::uint32_t folds);
 void learning_curve(Report& report, const Device& base);
+
+// Tables of library collectives (collectives.cpp), links of the topology (links.cpp).
+void fit_collectives(Report& report, Device& device);
+void cross_validate_collectives(Report& report);
+void write_collectives(config::Value& device_file, const Report& report, const Device& device);
+double collective_time(const CollectiveTable& t, Bytes bytes);  // seconds
+void fit_links(Report& report, const Topology& base, config::Value& topology_file);
 
 std::string to_text(const Report& r);
 std::string to_json(const Report& r);

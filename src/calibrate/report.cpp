@@ -84,6 +84,7 @@ std::string to_text(const Report& r) {
   }
   scores_text(out, "cross-validation, error in %", r.folds);
   scores_text(out, "learning curve, error in %", r.curve);
+  for (const std::string& n : r.notes) out += n + "\n";
   for (const std::string& w : r.written) out += "\nwritten: " + w;
   if (!r.written.empty()) out += "\n";
   return out + "\n+- is one standard error\n";
@@ -118,7 +119,9 @@ std::string to_json(const Report& r) {
   w.end_list();
   write_scores(w, "cross_validation", r.folds);
   write_scores(w, "learning_curve", r.curve);
-  w.key("written").begin_list();
+  w.key("notes").begin_list();
+  for (const std::string& n : r.notes) w.value(n);
+  w.end_list().key("written").begin_list();
   for (const std::string& f : r.written) w.value(f);
   return w.end_list().end_object().text() + "\n";
 }

@@ -11,6 +11,7 @@
 #include "overlap/error.hpp"
 #include "overlap/kernel_table.hpp"
 #include "overlap/report.hpp"
+#include "topology/generator.hpp"
 
 namespace overlap::calibrate {
 namespace {
@@ -30,9 +31,21 @@ void write_kernels(Report& report, const Request& q, config::Value& value, const
   config::set_member(value, "gemm/kernels", config::text_value(file.filename().string()));
 }
 
+void write_topology(Report& report, const Request& q, config::Value value) {
+  config::set_member(value, "name", config::text_value(config::stem_of(q.topology_out)));
+  const config::Value* old = value.find("source");
+  config::set_member(value, "source",
+                     config::text_value((old != nullptr ? old->string + "; " : "") +
+                                        "calibrated from measurements, see the source of each link"));
+  static_cast<void>(read_topology(config::Cursor(value, q.topology_out, ""), "calibrated"));
+  write_file(q.topology_out, config::json_text(value, 2) + "\n");
+  report.written.push_back(q.topology_out);
+}
+
 void write_device(Report& report, const Request& q, config::Value value, const Device& base, const Device& device) {
   for (const Fit& f : report.fits) apply(value, f, report.inputs);
   write_kernels(report, q, value, device);
+  if (!device.collectives.empty()) write_collectives(value, report, device);
   config::set_member(value, "name", config::text_value(config::stem_of(q.device_out)));
   config::set_member(
       value, "source",
@@ -51,6 +64,9 @@ int run(const Request& q) {
   if (q.cross_validate != 0 && (q.cross_validate < 2 || q.cross_validate > 100)) {
     throw InputError("--cross-validate", "2 to 100 folds are possible");
   }
+  if (!q.topology_out.empty() && q.topology.empty()) {
+    throw InputError("calibrate", "--topology-out needs --topology BASE: the topology file to start from");
+  }
   const config::Value value = config::device_value(q.device);
   const Device base = load_device(q.device);
   Report report;
@@ -59,9 +75,20 @@ int run(const Request& q) {
   reject_inconsistent(report.inputs, base);
   Device device = base;
   fit_gemms(report, device);
-  if (q.cross_validate > 0) cross_validate_gemms(report, base, static_cast<std::uint32_t>(q.cross_validate));
+  fit_collectives(report, device);
+  config::Value topology;
+  if (!q.topology.empty()) {
+    report.topology_base = config::resolve(q.topology, "", "topologies");
+    topology = config::parse_file(report.topology_base);
+    fit_links(report, load_topology(q.topology), topology);
+  }
+  if (q.cross_validate > 0) {
+    cross_validate_gemms(report, base, static_cast<std::uint32_t>(q.cross_validate));
+    cross_validate_collectives(report);
+  }
   if (q.learning_curve) learning_curve(report, base);
   if (!q.device_out.empty()) write_device(report, q, value, base, device);
+  if (!q.topology_out.empty()) write_topology(report, q, topology);
   if (!q.report_out.empty()) write_file(q.report_out, to_json(report));
   fmt::print("{}", q.json ? to_json(report) : to_text(report));
   return 0;

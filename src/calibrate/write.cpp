@@ -37,6 +37,7 @@ std::string source_text(const Fit& fit, const Inputs& in) {
 void apply(config::Value& device, const Fit& fit, const Inputs& in) {
   std::set<std::string> sections;
   for (const Coefficient& c : fit.coefficients) {
+    if (c.name.find(' ') != std::string::npos) continue;  // no place of a device file
     const double v = std::stod(fmt::format("{:.6g}", c.value));
     config::set_member(device, c.name,
                        c.unit.empty() ? config::number_value(v) : config::text_value(quantity(c.value, c.unit)));

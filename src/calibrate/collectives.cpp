@@ -1,0 +1,326 @@
+// Tables of library collectives: linear in bytes between knots, as the device file holds them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "calibrate/calibrate.hpp"
+#include "calibrate/solver.hpp"
+#include "calibrate/text.hpp"
+#include "calibrate/write.hpp"
+#include "config/values.hpp"
+
+namespace overlap::calibrate {
+namespace {
+
+using Key = std::tuple<std::string, std::uint32_t, std::uint32_t>;  // kind, members, channels
+using Rows = std::vector<const TimedCollective*>;
+
+constexpr std::size_t kSmoothed = 4;  // sizes on either side that a dense table is smoothed over to be scored
+constexpr double kApart = 0.25;       // two rows of one size that differ by more cannot both be right
+
+double at_size(const CollectiveTable& t, double bytes) {
+  std::size_t i = 1;
+  while (i + 1 < t.knots.size() && t.knots[i].bytes.si() < bytes) ++i;
+  const CollectiveKnot& a = t.knots[i - 1];
+  const CollectiveKnot& b = t.knots[i];
+  const double x = std::max(0.0, (bytes - a.bytes.si()) / (b.bytes.si() - a.bytes.si()));
+  return a.time.si() + (b.time.si() - a.time.si()) * x;
+}
+
+// Times that do not fall: neighbours that do become one pool with the median of its rows (isotonic, least absolute).
+struct Knot {
+  double bytes = 0;
+  std::vector<double> times;
+};
+std::vector<CollectiveKnot> monotone(const std::vector<Knot>& knots) {
+  struct Pool {
+    std::vector<double> times;
+    double median = 0;
+    std::size_t knots = 1;
+  };
+  std::vector<Pool> pools;
+  for (const Knot& k : knots) {
+    pools.push_back({k.times, median_of(k.times), 1});
+    while (pools.size() > 1 && pools[pools.size() - 2].median > pools.back().median) {
+      Pool& p = pools[pools.size() - 2];
+      p.times.insert(p.times.end(), pools.back().times.begin(), pools.back().times.end());
+      p.median = median_of(p.times);
+      p.knots += pools.back().knots;
+      pools.pop_back();
+    }
+  }
+  std::vector<CollectiveKnot> out;
+  for (const Pool& p : pools) {
+    for (std::size_t k = 0; k < p.knots; ++k) out.push_back({Bytes(knots[out.size()].bytes), Seconds(p.median)});
+  }
+  return out;
+}
+
+// A knot a size; where sizes lie dense, one knot an octave: the median size with the median time.
+std::vector<CollectiveKnot> knots_of(const Rows& rows) {
+  std::map<int, std::map<double, std::vector<double>>> octaves;
+  for (const TimedCollective* r : rows) {
+    const int octave = static_cast<int>(std::lround(std::log2(r->bytes.si()) * 2));
+    octaves[octave][r->bytes.si()].push_back(r->time.si());
+  }
+  // Of a dense table (a profiler's, with waiting for peers in its short rows) a few rows say little: more of them a
+  // knot.
+  constexpr std::size_t kDense = 40, kEnough = 25;
+  std::size_t all = 0;
+  for (const auto& [octave, sizes] : octaves) all += sizes.size();
+  if (all > kDense) {
+    for (auto it = octaves.begin(); it != octaves.end();) {
+      const auto next = std::next(it);
+      if (it->second.size() < kEnough && next != octaves.end()) {
+        next->second.insert(it->second.begin(), it->second.end());
+        it = octaves.erase(it);
+      } else {
+        it = next;
+      }
+    }
+  }
+  std::vector<Knot> knots;
+  for (const auto& [octave, sizes] : octaves) {
+    if (sizes.size() <= 2) {
+      for (const auto& [bytes, times] : sizes) knots.push_back({bytes, times});
+      continue;
+    }
+    std::vector<double> bytes, times;
+    for (const auto& [size, list] : sizes) {
+      bytes.push_back(size);
+      times.push_back(median_of(list));
+    }
+    knots.push_back({std::round(median_of(bytes)), times});
+  }
+  return monotone(knots);
+}
+
+CollectiveTable table_of(const Key& key, const Rows& rows, std::uint32_t channels) {
+  CollectiveTable t;
+  t.kind = std::get<0>(key);
+  t.members = std::get<1>(key);
+  t.channels = std::get<2>(key) == 0 ? channels : std::get<2>(key);
+  t.knots = knots_of(rows);
+  return t;
+}
+
+// Start and rate of rows of 1 MiB and more (of all, where fewer than three are), robust, in logarithms of time.
+void add_line(Fit& fit, const Key& key, const Rows& all) {
+  Rows rows;
+  for (const TimedCollective* r : all) {
+    if (r->bytes.si() >= 1048576) rows.push_back(r);
+  }
+  if (rows.size() < 3) rows = all;
+  if (rows.size() < 3 || !solver_present()) return;
+  LeastSquares p;
+  p.residuals = rows.size();
+  p.loss = 0.05;
+  p.lower = {std::log(1e-8), std::log(1e5)};
+  p.upper = {std::log(1.0), std::log(1e14)};
+  const TimedCollective& last =
+      **std::max_element(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
+  const TimedCollective& first =
+      **std::min_element(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
+  p.start = {std::log(first.time.si() / 2), std::log(last.bytes.si() / last.time.si())};
+  p.evaluate = [&](std::span<const double> x, std::span<double> r) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      r[i] = std::log((std::exp(x[0]) + rows[i]->bytes.si() / std::exp(x[1])) / rows[i]->time.si());
+    }
+  };
+  const Solution s = solve(p);
+  const std::string name = fmt::format("{} of {}", std::get<0>(key), std::get<1>(key));
+  const auto n = static_cast<std::uint32_t>(rows.size());
+  const double alpha = std::exp(s.p[0]) * 1e6, rate = std::exp(s.p[1]) / 1e9;
+  fit.coefficients.push_back({name + ": start", alpha, alpha * s.sigma[0], "us", "rows of 1 MiB and more", n, 0});
+  fit.coefficients.push_back({name + ": bytes over time", rate, rate * s.sigma[1], "GB/s", "the same", n, 0});
+}
+
+// Every size but the ends left out in turn.
+void score(const Key& key, const Rows& rows, const Device& base, std::vector<double>& before,
+           std::vector<double>& after) {
+  const CollectiveTable* old = nullptr;
+  for (const CollectiveTable& t : base.collectives) {
+    const bool channels =
+        std::get<2>(key) == 0 ? t.channels == base.collective_channels : t.channels == std::get<2>(key);
+    if (t.kind == std::get<0>(key) && t.members == std::get<1>(key) && channels && t.knots.size() > 1) old = &t;
+  }
+  std::map<double, std::vector<double>> sizes;
+  for (const TimedCollective* r : rows) sizes[r->bytes.si()].push_back(r->time.si());
+  for (const auto& [bytes, times] : sizes) {
+    const double measured = median_of(times);
+    if (old != nullptr) before.push_back(at_size(*old, bytes) / measured - 1);
+    if (sizes.size() < 4 || bytes == sizes.begin()->first || bytes == sizes.rbegin()->first) continue;
+    Rows rest;
+    for (const TimedCollective* r : rows) {
+      if (r->bytes.si() != bytes) rest.push_back(r);
+    }
+    after.push_back(at_size(table_of(key, rest, 1), bytes) / measured - 1);
+  }
+}
+
+// Rows of one size that contradict each other: the one nearer to the line through the neighbours stays.
+std::map<Key, Rows> consistent(Inputs& in) {
+  std::map<Key, std::map<double, Rows>> all;
+  for (const TimedCollective& t : in.collectives) all[{t.kind, t.members, t.channels}][t.bytes.si()].push_back(&t);
+  std::map<Key, Rows> out;
+  for (auto& [key, sizes] : all) {
+    for (auto it = sizes.begin(); it != sizes.end(); ++it) {
+      Rows& rows = it->second;
+      const auto [low, high] =
+          std::minmax_element(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->time < b->time; });
+      double expected = median_of({(*low)->time.si(), (*high)->time.si()});
+      if ((*high)->time.si() > (1 + kApart) * (*low)->time.si() && sizes.size() > 2) {
+        // Bytes over time of the sizes on either side, by their faster row.
+        std::vector<double> near;
+        const auto add = [&](const Rows& r) {
+          double least = 1e300;
+          for (const TimedCollective* t : r) least = std::min(least, t->time.si() / t->bytes.si());
+          near.push_back(least * it->first);
+        };
+        if (it != sizes.begin()) add(std::prev(it)->second);
+        if (std::next(it) != sizes.end()) add(std::next(it)->second);
+        expected = median_of(near);
+        const auto off = [&](const TimedCollective* t) { return std::abs(std::log(t->time.si() / expected)); };
+        const TimedCollective* best =
+            *std::min_element(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return off(a) < off(b); });
+        std::erase_if(rows, [&](const TimedCollective* t) {
+          const double apart = t->time.si() / best->time.si() - 1;
+          if (std::abs(apart) <= kApart) return false;
+          in.reject(t->at, fmt::format("{:+.0f} % off the other row of {:.0f} bytes, which its neighbours agree with",
+                                       100 * apart, it->first));
+          return true;
+        });
+      }
+      out[key].insert(out[key].end(), rows.begin(), rows.end());
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void fit_collectives(Report& report, Device& device) {
+  if (report.inputs.collectives.empty()) return;
+  Fit fit{"collectives", {}, {}, {}, {}};
+  std::vector<double> before, after;
+  const Device base = device;
+  for (const auto& [key, rows] : consistent(report.inputs)) {
+    const CollectiveTable t = table_of(key, rows, device.collective_channels);
+    if (t.knots.size() < 2) {
+      fit.notes.push_back(fmt::format("{} of {}: one size is no table; left as it was", t.kind, t.members));
+      continue;
+    }
+    add_line(fit, key, rows);
+    score(key, rows, base, before, after);
+    fit.notes.push_back(fmt::format("{} of {}, {} SMs: {} knots from {} rows, {:.4g} to {:.4g} bytes", t.kind,
+                                    t.members, t.channels, t.knots.size(), rows.size(), t.knots.front().bytes.si(),
+                                    t.knots.back().bytes.si()));
+    std::erase_if(device.collectives, [&](const CollectiveTable& o) {
+      return o.kind == t.kind && o.members == t.members && o.channels == t.channels;
+    });
+    device.collectives.push_back(t);
+  }
+  fit.before = errors_of(before);
+  fit.after = errors_of(after);
+  if (!after.empty()) fit.notes.push_back("fitted: the error at each size when that size is left out");
+  report.fits.push_back(std::move(fit));
+}
+
+double collective_time(const CollectiveTable& t, Bytes bytes) {
+  return at_size(t, bytes.si());
+}
+
+void cross_validate_collectives(Report& report) {
+  const std::map<Key, Rows> all = consistent(report.inputs);
+  for (const auto& [key, rows] : all) {
+    std::map<double, std::vector<double>> sizes;
+    for (const TimedCollective* r : rows) sizes[r->bytes.si()].push_back(r->time.si());
+    if (sizes.size() < 6) continue;
+    std::vector<std::pair<double, double>> order;  // bytes, time
+    for (const auto& [bytes, times] : sizes) order.emplace_back(bytes, median_of(times));
+    std::vector<double> off, training;
+    const CollectiveTable whole = table_of(key, rows, 1);
+    double worst = 0, sum = 0;
+    // Dense sizes: a size and its neighbours are smoothed together and left out together.
+    const bool dense = order.size() > 40;
+    const std::size_t reach = dense ? kSmoothed : 0;
+    for (double bytes = 1024; bytes <= order.back().first; bytes *= 2) {
+      std::size_t i = 0;
+      for (std::size_t k = 0; k < order.size(); ++k) {
+        if (std::abs(order[k].first - bytes) < std::abs(order[i].first - bytes)) i = k;
+      }
+      if (dense ? std::abs(std::log2(order[i].first / bytes)) > 0.5 : order[i].first != bytes) continue;
+      const std::size_t first = i < reach ? 0 : i - reach;
+      const std::size_t last = std::min(order.size() - 1, i + reach);
+      std::vector<double> near;
+      for (std::size_t k = first; k <= last; ++k) near.push_back(order[k].second);
+      Rows rest;
+      for (const TimedCollective* r : rows) {
+        if (r->bytes.si() < order[first].first || r->bytes.si() > order[last].first) rest.push_back(r);
+      }
+      const double measured = median_of(near);
+      training.push_back(at_size(whole, bytes) / measured - 1);
+      off.push_back(at_size(table_of(key, rest, 1), bytes) / measured - 1);
+      worst = std::max(worst, std::abs(off.back()));
+      sum += std::abs(off.back());
+    }
+    if (off.size() < 3) continue;
+    report.folds.push_back({fmt::format("{} of {}, a size left out", std::get<0>(key), std::get<1>(key)),
+                            errors_of(training), errors_of(off)});
+    report.notes.push_back(
+        fmt::format("{} of {}: {} power-of-two sizes left out one by one: mean {:.1f} %, max {:.1f} %{}",
+                    std::get<0>(key), std::get<1>(key), off.size(), 100 * sum / static_cast<double>(off.size()),
+                    100 * worst, order.size() > 40 ? " (each the median of 9 neighbouring sizes)" : ""));
+  }
+}
+
+void write_collectives(config::Value& value, const Report& report, const Device& device) {
+  config::Value list;
+  list.kind = config::Value::Kind::array;
+  const config::Value* old = value.find("collectives");
+  for (const CollectiveTable& t : device.collectives) {
+    config::Value item;
+    config::set_member(item, "kind", config::text_value(t.kind));
+    config::set_member(item, "members", config::number_value(t.members));
+    config::set_member(item, "channels", config::number_value(t.channels));
+    config::Value knots;
+    knots.kind = config::Value::Kind::array;
+    for (const CollectiveKnot& k : t.knots) {
+      config::Value knot;
+      config::set_member(knot, "bytes", config::text_value(fmt::format("{:.0f} B", k.bytes.si())));
+      config::set_member(knot, "time", config::text_value(quantity(k.time.si() * 1e6, "us")));
+      knots.items.push_back(knot);
+    }
+    config::set_member(item, "knots", knots);
+    std::string source = "calibrated from";
+    for (const Source& s : report.inputs.sources) {
+      if (s.rows > 0 &&
+          (s.format == "nccl-tests" || s.format == "collective table" || s.format == "measured records")) {
+        source += " " + std::filesystem::path(s.file).filename().string();
+      }
+    }
+    config::set_member(item, "source", config::text_value(source));
+    // A table that no row touched keeps its words.
+    for (std::size_t i = 0; old != nullptr && i < old->items.size(); ++i) {
+      const config::Value& o = old->items[i];
+      const config::Value* k = o.find("kind");
+      const config::Value* m = o.find("members");
+      const config::Value* c = o.find("channels");
+      const bool same = k != nullptr && m != nullptr && c != nullptr && k->string == t.kind &&
+                        m->integer == t.members && c->integer == t.channels;
+      if (same && std::none_of(report.inputs.collectives.begin(), report.inputs.collectives.end(), [&](const auto& r) {
+            return r.kind == t.kind && r.members == t.members &&
+                   (r.channels == t.channels || (r.channels == 0 && t.channels == device.collective_channels));
+          })) {
+        item = o;
+      }
+    }
+    list.items.push_back(item);
+  }
+  config::set_member(value, "collectives", list);
+}
+
+}  // namespace overlap::calibrate
