@@ -127,7 +127,8 @@ Fit fit_tile_model(Device& device, const std::vector<TimedGemm>& rows, std::size
   const std::vector<const TimedGemm*> use = spread(rows, most);
   LeastSquares problem;
   problem.residuals = use.size();
-  problem.loss = 0.05;
+  constexpr double kNoise = 0.02;  // of a row: weighs the rows against the prior
+  problem.loss = 2.5;
   for (const Tuned& t : kTuned) {
     problem.lower.push_back(std::log(t.low));
     problem.upper.push_back(std::log(t.high));
@@ -140,7 +141,7 @@ Fit fit_tile_model(Device& device, const std::vector<TimedGemm>& rows, std::size
   };
   problem.evaluate = [&](std::span<const double> p, std::span<double> r) {
     apply(p);
-    for (std::size_t i = 0; i < r.size(); ++i) r[i] = std::log(predicted(trial, *use[i]) / use[i]->time.si());
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] = std::log(predicted(trial, *use[i]) / use[i]->time.si()) / kNoise;
   };
   const Solution s = best_of_starts(problem);
   apply(s.p);
