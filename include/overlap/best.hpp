@@ -21,7 +21,7 @@ namespace overlap {
 //   ag+gemm  the shards of one side of a cut must reach the other side once: m |L|/P from left to right
 //   gemm+rs  one sum for each row of the other side must cross: m |R|/P from left to right
 //   gemm+ar  each side needs the other's sum: m both ways
-//   a2a+gemm m |L| |R| / P^2 each way;  bulk: as ag+gemm for the gathered tensor
+//   a2a+gemm m |L| |R| / P^2 each way;  bulk, agk+gemm: as ag+gemm
 struct PhysicalBound {
   std::string what;  // "FLOPs over peak", "cut numa 0 | rest", "HBM"
   Seconds time;

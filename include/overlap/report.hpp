@@ -38,6 +38,21 @@ struct CrossCheck {
       effects;  // in the order of Effects; those that this machine or graph does not have are left out
 };
 
+// FiCCO's split of lost time (arXiv 2512.10236), one side: the op in one piece, the pieces that it was cut in, and
+// these beside the other side.
+struct SideLoss {
+  Seconds whole;    // in one piece, alone on the machine
+  Seconds pieces;   // all pieces, still without the other side
+  Seconds running;  // time in which they ran in the schedule
+  // Decomposition and contention inefficiency: at least 1 where something is lost, below 1 where something is gained.
+  [[nodiscard]] double dil() const { return pieces / whole; }
+  [[nodiscard]] double cil() const { return running / pieces; }
+};
+struct Losses {
+  SideLoss gemm;           // of the GPU that ends last
+  SideLoss communication;  // whole: the collective by the same mover, all pairs at once or round the ring
+};
+
 struct ScheduleReport {
   std::string label;     // "interdecom d=4"
   std::string schedule;  // name in the table
@@ -51,7 +66,8 @@ struct ScheduleReport {
   CrossCheck cross;
   std::vector<PathStep> path;
   std::vector<LinkUse> links;
-  Bytes extra_memory;  // scratch, the device with the most
+  std::optional<Losses> losses;  // only with --explain
+  Bytes extra_memory;            // scratch, the device with the most
   Seconds communication;
   CollectiveBandwidth bandwidth;    // of the workload's collective over that time
   std::vector<std::string> checks;  // failures of --check, and bytes that do not add up; empty = none
@@ -67,9 +83,13 @@ struct Sensitivity {
 struct WorkloadReport {
   std::string name;
   std::string pattern;
-  std::string layer;                       // "8192 tokens, 8192 -> 28672, TP 8"
-  std::string per_gpu;                     // "GEMM 8192 x 3584 x 8192 bf16, all-gather of 128.0 MiB"
-  std::vector<ScheduleReport> schedules;   // fastest first, then those that refuse
+  std::string layer;                      // "8192 tokens, 8192 -> 28672, TP 8"
+  std::string per_gpu;                    // "GEMM 8192 x 3584 x 8192 bf16, all-gather of 128.0 MiB"
+  std::vector<ScheduleReport> schedules;  // fastest first, then those that refuse
+  // The larger of GEMM and collective, each whole and alone: what overlap without any loss would reach. Of the fastest
+  // serial run; 0 without one.
+  Seconds ideal_overlap;
+  double ideal_speedup = 0.0;              // serial over that
   std::vector<Sensitivity> sensitivities;  // of the winner; only with --explain
   bool checked = false;                    // --check ran
 };

@@ -42,6 +42,10 @@ std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleConte
                                    const Priced& priced, const Machine& machine, const CostOptions& cost,
                                    const SimOptions& simulation, std::span<const CutLimit> cuts);
 
+// FiCCO's losses of a finished run: its graph again with GEMMs that take no time, and the collective in one piece.
+Losses losses_of(const ScheduleContext& context, const RunView& run, const Phases& phases, const Machine& machine,
+                 const CostOptions& cost, const SimOptions& simulation);
+
 // Checks that need no times: well-formedness, races, and the reference run of the scaled-down twin under three seeds.
 std::vector<std::string> check_layer(const ScheduleInfo& info, const ScheduleContext& context, const OpGraph& graph,
                                      std::span<const Seconds> start_delay = {});

@@ -16,9 +16,10 @@ enum class Pattern : std::uint8_t {
   gemm_ar,   // X [tokens, in/P]; W [in/P, out]; Y [tokens, out] all-reduced
   a2a_gemm,  // X re-divided from columns to rows by an all-to-all beside a GEMM (MoE, Ulysses)
   bulk,      // a collective beside an independent GEMM
+  agk_gemm,  // X [tokens, in/P] a device is gathered along its columns, the contracting dimension; else as ag_gemm
 };
 
-[[nodiscard]] std::string_view to_text(Pattern p);  // "ag+gemm", "gemm+rs", "gemm+ar", "a2a+gemm", "bulk"
+[[nodiscard]] std::string_view to_text(Pattern p);  // "ag+gemm", ..., "bulk", "agk+gemm"
 
 struct Workload {
   std::string name;

@@ -14,6 +14,7 @@ std::pair<Bytes, Bytes> must_cross(const Workload& w, double left) {
   const Bytes m = collective_bytes(w);
   switch (w.pattern) {
     case Pattern::ag_gemm:
+    case Pattern::agk_gemm:
     case Pattern::bulk:
       return {m * (left / p), m * (right / p)};
     case Pattern::gemm_rs:

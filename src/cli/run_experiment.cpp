@@ -15,6 +15,7 @@ namespace {
 CollectiveKind collective_of(Pattern p) {
   switch (p) {
     case Pattern::ag_gemm:
+    case Pattern::agk_gemm:
     case Pattern::bulk:
       return CollectiveKind::all_gather;
     case Pattern::gemm_rs:
@@ -134,6 +135,7 @@ class Runner {
     const RunView view{finished->graph, finished->demands, finished->resources, finished->timeline,
                        e_.devices,      l.facts.cuts,      l.facts.undivided};
     analyse(s, view, w);
+    if (options_.explain) s.losses = losses_of(context, view, s.phases, machine_, e_.cost, e_.simulation);
     if (request.info->closed_form != nullptr) closed_form(s, *request.info, context, l.facts.pieces);
     s.checks = check_run(s, view);
     if (options_.check) {
@@ -184,6 +186,8 @@ class Runner {
     if (serial != results.end()) {
       const Seconds makespan = serial->makespan;
       const Seconds computing = serial->phases.computing();
+      out.ideal_overlap = std::max(computing, serial->communication);
+      if (out.ideal_overlap > Seconds{}) out.ideal_speedup = makespan / out.ideal_overlap;
       for (ScheduleReport& s : results) {
         if (!s.refusal.empty()) continue;
         s.speedup = makespan / s.makespan;

@@ -39,7 +39,7 @@ void read_dtypes(const Object& o, Workload& w) {
 }  // namespace
 
 Pattern read_pattern(const Cursor& at) {
-  constexpr std::string_view kPatterns[] = {"ag+gemm", "gemm+rs", "gemm+ar", "a2a+gemm", "bulk"};
+  constexpr std::string_view kPatterns[] = {"ag+gemm", "gemm+rs", "gemm+ar", "a2a+gemm", "bulk", "agk+gemm"};
   return static_cast<Pattern>(at.choice(kPatterns));
 }
 

@@ -37,6 +37,27 @@ std::string phase_table(const WorkloadReport& w, bool colour) {
   return t.text(colour, "    ");
 }
 
+std::string loss_table(const WorkloadReport& w, bool colour) {
+  Table t({{"", false},
+           {"GEMM us", true},
+           {"DIL", true},
+           {"CIL", true},
+           {"communication us", true},
+           {"DIL", true},
+           {"CIL", true},
+           {"of ideal overlap", true}});
+  const auto factor = [](Seconds of, double v) { return of > Seconds{} ? fmt::format("{:.3f}", v) : std::string("-"); };
+  for (const ScheduleReport& s : w.schedules) {
+    if (!s.losses) continue;
+    const SideLoss& g = s.losses->gemm;
+    const SideLoss& c = s.losses->communication;
+    t.row({s.label, us(g.whole), factor(g.whole, g.dil()), factor(g.pieces, g.cil()), us(c.whole),
+           factor(c.whole, c.dil()), factor(c.pieces, c.cil()),
+           w.ideal_overlap > Seconds{} ? fmt::format("{:.0f} %", w.ideal_overlap / s.makespan * 100.0) : "-"});
+  }
+  return t.text(colour, "    ");
+}
+
 std::string link_table(const ScheduleReport& s, bool colour) {
   Table t({{"resource", false},
            {"GB/s", true},
@@ -124,6 +145,10 @@ std::string explain_text(const WorkloadReport& w, bool colour) {
   const ScheduleReport& best = w.schedules.front();
   const auto head = [&](const std::string& text) { return "\n  " + tinted(text, Tint::bold, colour) + "\n"; };
   std::string out = head("Phases, on the GPU that ends last") + phase_table(w, colour);
+  if (best.losses) {
+    out += head("Losses as FiCCO splits them: whole op alone, x DIL = its pieces alone, x CIL = as they ran") +
+           loss_table(w, colour);
+  }
   out += head("What each effect of the model costs (makespan with it, less without)") + effect_table(w, colour);
   if (best.run) {
     out += head("Resources under " + best.label) + link_table(best, colour);

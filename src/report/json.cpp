@@ -54,6 +54,20 @@ void write_path(JsonWriter& j, const ScheduleReport& s) {
   j.end_list();
 }
 
+void write_losses(JsonWriter& j, const Losses& l) {
+  const auto side = [&](std::string_view name, const SideLoss& s) {
+    j.key(name).begin_object().field("whole_us", us(s.whole)).field("pieces_us", us(s.pieces));
+    j.field("running_us", us(s.running));
+    if (s.whole > Seconds{}) j.field("dil", s.dil());
+    if (s.pieces > Seconds{}) j.field("cil", s.cil());
+    j.end_object();
+  };
+  j.key("losses").begin_object();
+  side("gemm", l.gemm);
+  side("communication", l.communication);
+  j.end_object();
+}
+
 void write_schedule(JsonWriter& j, const ScheduleReport& s, std::uint64_t rank) {
   j.begin_object();
   j.field("schedule", s.schedule).field("params", s.params);
@@ -70,6 +84,7 @@ void write_schedule(JsonWriter& j, const ScheduleReport& s, std::uint64_t rank) 
   j.field("extra_memory_bytes", s.extra_memory.si()).field("communication_us", us(s.communication));
   j.field("algorithm_gb_per_s", s.bandwidth.algorithm.si() / 1e9).field("bus_gb_per_s", s.bandwidth.bus.si() / 1e9);
   write_checks(j, s);
+  if (s.losses) write_losses(j, *s.losses);
   if (s.run) {
     j.field("ops", std::uint64_t{s.run->graph.ops().size()}).field("events", s.run->timeline.events);
     write_links(j, s);
@@ -90,6 +105,9 @@ std::string report_json(const RunReport& report) {
   for (const WorkloadReport& w : report.workloads) {
     j.begin_object().field("name", w.name).field("pattern", w.pattern).field("layer", w.layer);
     j.field("per_gpu", w.per_gpu);
+    if (w.ideal_overlap > Seconds{}) {
+      j.field("ideal_overlap_us", us(w.ideal_overlap)).field("ideal_overlap_speedup", w.ideal_speedup);
+    }
     j.key("schedules").begin_list();
     std::uint64_t rank = 0;
     for (const ScheduleReport& s : w.schedules) write_schedule(j, s, s.refusal.empty() ? ++rank : 0);

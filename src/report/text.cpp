@@ -103,6 +103,10 @@ std::string reason(const WorkloadReport& w, bool colour) {
   out +=
       fmt::format("    {:.1f} % above the lower bound of {} us ({}{}{})\n", (best.makespan / bound.time - 1.0) * 100.0,
                   us(bound.time), to_text(bound.kind), bound.where.empty() ? "" : ", ", bound.where);
+  if (w.ideal_overlap > Seconds{}) {
+    out += fmt::format("    ideal overlap would take {} us ({:.3f}x): the larger of GEMM and collective, each whole\n",
+                       us(w.ideal_overlap), w.ideal_speedup);
+  }
   return out;
 }
 

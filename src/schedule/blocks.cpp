@@ -68,7 +68,7 @@ Slice columns(Slice s, std::uint32_t col, std::uint32_t cols) {
 std::vector<Tensor> outputs(GraphBuilder& b, const Workload& w) {
   std::vector<Tensor> out(w.tp);
   for (std::uint32_t r = 0; r < w.tp; ++r) {
-    const bool gathers = w.pattern == Pattern::ag_gemm;
+    const bool gathers = w.pattern == Pattern::ag_gemm || w.pattern == Pattern::agk_gemm;
     const Extent rows = gathers ? Extent{0, w.tokens} : piece(w.tokens, w.tp, r);
     const Extent cols = gathers ? piece(w.out, w.tp, r) : Extent{0, w.out};
     out[r].device = DeviceId(r);

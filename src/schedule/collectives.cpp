@@ -8,11 +8,14 @@
 //   nvls      the switch multiplies what a rank sends once (all-gather) or adds what all send (reduce)
 //   hierarchical  priced only; composed it is the schedule of that name
 //
-// Closed form, `composed` with one-directional links of rate b: ring (P-1) S/b, direct S/b on a full mesh; one-shot
-// all-reduce moves P/2 times the bytes of two-shot in one step less.
+// Closed form, `composed`: Tcomp + the phases of the algorithm, each P-1 hops round the ring or all pairs at once
+// (with one-directional links of rate b: ring (P-1) S/b, direct S/b on a full mesh; one-shot all-reduce moves P/2 times
+// the bytes of two-shot in one step less). In the switch a port still takes in (sends) P-1 pieces of a gather (reduce):
+// behind one switch that is as long as all pairs at once. `priced` has none: its time is the cost model's own number.
 // Source: NCCL and RCCL (ring, NVLS); one-shot and two-shot all-reduce of TensorRT-LLM and vLLM.
 #include <array>
 
+#include "schedule/phase_time.hpp"
 #include "schedule/signalled.hpp"
 
 namespace overlap {
@@ -259,6 +262,24 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
   return ctx.workload.pattern == Pattern::ag_gemm ? gather_layer(b, ctx, in) : scatter_layer(b, ctx, in);
 }
 
+std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTimes& times) {
+  const Workload& w = ctx.workload;
+  const Seconds comp = times.gemm(local_gemm(w, 0), false);
+  if (w.tp == 1) return ClosedForm{comp, "Tcomp", "one device", true};
+  if (priced(ctx)) return std::nullopt;
+  const CollectiveAlgorithm a = algorithm_of(ctx.params.text("algorithm"));
+  const bool all_reduce = w.pattern == Pattern::gemm_ar;
+  const bool whole = all_reduce && a == CollectiveAlgorithm::one_shot;
+  const double rows = whole ? w.tokens : piece(w.tokens, w.tp, 0).size;
+  const Bytes each = size_of(w.wire) * (rows * double(w.pattern == Pattern::ag_gemm ? w.in : w.out));
+  const Comm comm = comm_of(ctx, w.tp);
+  const PhaseTime phase = a == CollectiveAlgorithm::ring ? ring_phase(ctx.topology, times, comm, each)
+                                                         : direct_phase(ctx.topology, times, comm, each);
+  return ClosedForm{comp + phase.time * (all_reduce && !whole ? 2.0 : 1.0),
+                    all_reduce && !whole ? "Tcomp + 2 Tphase" : "Tcomp + Tphase",
+                    "equal shards, ranks in step, adds free; nvls: one switch", phase.uniform && w.tokens % w.tp == 0};
+}
+
 }  // namespace
 
 ScheduleInfo collectives_schedule() {
@@ -273,7 +294,7 @@ ScheduleInfo collectives_schedule() {
                      ctas_param(), channels_param()},
           .refuses = refuses,
           .build = build,
-          .closed_form = nullptr};
+          .closed_form = closed_form};
 }
 
 }  // namespace overlap

@@ -131,10 +131,11 @@ std::vector<Tensor> scatter_stages(GraphBuilder& b, const ScheduleContext& ctx, 
 StageTime stage_collective(const ScheduleContext& ctx, const PieceTimes& times, std::uint32_t stages, std::uint32_t i) {
   const Workload& w = ctx.workload;
   if (w.tp == 1) return {Seconds(), true};
-  const std::uint32_t cols = w.pattern == Pattern::ag_gemm ? w.in : w.out;
+  const bool gathers = w.pattern == Pattern::ag_gemm || w.pattern == Pattern::agk_gemm;
+  const std::uint32_t cols = gathers ? w.in : w.out;
   const auto bytes = [&](std::uint32_t rows) { return size_of(w.wire) * static_cast<double>(rows) * double(cols); };
   const Comm comm = comm_of(ctx, w.tp - 1);
-  const bool equal = w.tokens % (w.tp * stages) == 0;
+  const bool equal = (w.pattern == Pattern::agk_gemm ? w.in : w.tokens) % (w.tp * stages) == 0;
   if (comm.path == Path::library) return {times.collective(bytes(stage_rows(w, stages, i))), true};
   const Bytes each = bytes(stage_piece(w, stages, i, 0).size);
   const PhaseTime phase = comm.path == Path::ring ? ring_phase(ctx.topology, times, comm, each)

@@ -16,6 +16,10 @@ std::vector<Tensor> gather_stages(GraphBuilder& b, const ScheduleContext& ctx, c
 // GEMM i computes the rows of piece i of every rank's result; stage i reduces and scatters them meanwhile.
 std::vector<Tensor> scatter_stages(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in, const Stages& s);
 
+// AGK+GEMM, whole: blocks of columns are gathered as they lie, a kernel puts them side by side, one GEMM.
+std::vector<Tensor> gather_columns(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in,
+                                   const Comm& comm);
+
 // Rows of stage i over all ranks, and the GEMM that rank r runs in it.
 std::uint32_t stage_rows(const Workload& w, std::uint32_t stages, std::uint32_t i);
 GemmShape stage_gemm(const Workload& w, std::uint32_t stages, std::uint32_t i, std::uint32_t rank);

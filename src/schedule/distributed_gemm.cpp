@@ -7,8 +7,10 @@
 // no copies within a device are needed. Copies run on a lane of their own (ours; the examples leave it to the stream).
 //
 // Closed form, n equal shards: AG+GEMM (n-1) max(tc, tm) + tc. GEMM+RS n tc + (n-1) tm: each stage waits for its sum.
+#include <algorithm>
 #include <array>
 
+#include "schedule/phase_time.hpp"
 #include "schedule/signalled.hpp"
 
 namespace overlap {
@@ -97,6 +99,24 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
   return ctx.workload.pattern == Pattern::ag_gemm ? rotate_a(b, ctx, in, comm) : rotate_c(b, ctx, in, comm);
 }
 
+std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTimes& times) {
+  const Workload& w = ctx.workload;
+  GemmShape shape = local_gemm(w, 0);
+  if (w.tp == 1) return ClosedForm{times.gemm(shape, false), "Tcomp", "one device", true};
+  const bool gathers = w.pattern == Pattern::ag_gemm;
+  shape.m = piece(w.tokens, w.tp, 0).size;
+  const Bytes shard = size_of(w.wire) * (double(shape.m) * double(gathers ? w.in : w.out));
+  const Comm comm = comm_of(ctx, 1);
+  const PhaseTime hops = ring_phase(ctx.topology, times, comm, shard);
+  const double more = w.tp - 1.0;
+  const Seconds tm = hops.time / more;
+  const Seconds tc = times.gemm(shape, false);
+  const Seconds later = times.gemm(shape, !gathers);
+  return ClosedForm{gathers ? std::max(tc, tm) * more + tc : tc + later * more + hops.time,
+                    gathers ? "(n-1) max(tc, tm) + tc" : "n tc + (n-1) tm", "equal shards, ranks in step",
+                    hops.uniform && w.tokens % w.tp == 0};
+}
+
 }  // namespace
 
 ScheduleInfo distributed_gemm_schedule() {
@@ -107,7 +127,7 @@ ScheduleInfo distributed_gemm_schedule() {
           .params = {mover_param(false, "dma"), ctas_param()},
           .refuses = refuses,
           .build = build,
-          .closed_form = nullptr};
+          .closed_form = closed_form};
 }
 
 }  // namespace overlap

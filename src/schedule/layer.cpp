@@ -43,6 +43,10 @@ LayerInputs layer_inputs(GraphBuilder& b, const Workload& w) {
         in.x.push_back(input(b, d, Matrix::x, 0, my_tokens, all_in, w.wire));
         in.w.push_back(input(b, d, Matrix::w, 0, all_in, my_out, w.operand));
         break;
+      case Pattern::agk_gemm:
+        in.x.push_back(input(b, d, Matrix::x, 0, tokens, my_in, w.wire));
+        in.w.push_back(input(b, d, Matrix::w, 0, all_in, my_out, w.operand));
+        break;
       case Pattern::gemm_rs:
       case Pattern::gemm_ar:
         in.x.push_back(input(b, d, Matrix::x, 0, tokens, my_in, w.operand));

@@ -1,5 +1,5 @@
 // Serial: the collective, then the GEMM (or the GEMM, then the collective). What Megatron-LM runs without overlap; the
-// baseline of every paper here.
+// baseline of every paper here. X gathered along its columns needs a kernel that puts the blocks side by side.
 //
 // Closed form: T = T_comp + T_comm.
 #include "schedule/decomposed.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace blocks;
 
-const std::vector<Pattern> kPatterns = {Pattern::ag_gemm, Pattern::gemm_rs};
+const std::vector<Pattern> kPatterns = {Pattern::ag_gemm, Pattern::gemm_rs, Pattern::agk_gemm};
 
 std::optional<Refusal> refuses(const ScheduleContext& ctx) {
   return refuse_common(ctx, kPatterns);
@@ -18,6 +18,7 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
 std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
   const std::uint32_t p = ctx.workload.tp;
   const Stages stages{1, comm_of(ctx, p > 1 ? p - 1 : 1)};
+  if (ctx.workload.pattern == Pattern::agk_gemm) return gather_columns(b, ctx, in, stages.comm);
   return ctx.workload.pattern == Pattern::ag_gemm ? gather_stages(b, ctx, in, stages)
                                                   : scatter_stages(b, ctx, in, stages);
 }

@@ -14,6 +14,8 @@ std::string_view to_text(Pattern p) {
       return "a2a+gemm";
     case Pattern::bulk:
       return "bulk";
+    case Pattern::agk_gemm:
+      return "agk+gemm";
   }
   return "";
 }
@@ -27,6 +29,7 @@ Extent piece(std::uint32_t extent, std::uint32_t pieces, std::uint32_t index) {
 GemmShape local_gemm(const Workload& w, std::uint32_t rank) {
   switch (w.pattern) {
     case Pattern::ag_gemm:
+    case Pattern::agk_gemm:
       return {w.tokens, piece(w.out, w.tp, rank).size, w.in};
     case Pattern::gemm_rs:
     case Pattern::gemm_ar:

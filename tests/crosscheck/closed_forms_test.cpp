@@ -43,7 +43,14 @@ std::vector<Case> cases() {
       {"commfuse", {{"chunks", number(4)}}, 8},
       {"looped_einsum", {}, 64},
       {"looped_einsum", {{"direction", word("uni")}}, 64},
+      {"looped_einsum", {{"direction", word("uni")}, {"chains", number(2)}}, 32},
+      {"looped_einsum", {{"direction", word("uni")}, {"placement", word("top_down")}}, 32},
+      {"looped_einsum", {{"placement", word("top_down")}, {"in_flight", number(1)}}, 32},
   };
+  out.push_back({"async_tp", {}, 16});
+  out.push_back({"distributed_gemm", {}, 32});
+  for (const char* a : {"ring", "one_shot", "two_shot", "nvls"})
+    out.push_back({"collectives", {{"algorithm", word(a)}}, 16});
   for (const char* v : {"uniform-fused-1d", "uniform-fused-2d", "hetero-fused-1d", "hetero-unfused-1d",
                         "uniform-unfused-1d", "uniform-unfused-2d", "hetero-fused-2d", "hetero-unfused-2d"})
     out.push_back({"ficco", {{"variant", word(v)}, {"chunks", number(4)}}, 8});
@@ -63,14 +70,13 @@ TEST_CASE("ideal runs equal their closed forms") {
           const std::vector<Device> devices = ideal_devices(p);
           for (const Pattern pattern : find_schedule(c.schedule).patterns) {
             // gemm+rs moves `out` columns: with in and out exchanged the ratio of times stays.
-            const bool rs = pattern == Pattern::gemm_rs;
             const Workload w = layer(pattern, p, p * 24, p * 32, p * 32);
             if (refuses(t, devices, w, c.schedule, c.given)) continue;
             const auto form = closed_form_on(t, devices, w, c.schedule, c.given, ideal_options());
             if (!form || !form->exact) continue;
             std::string given;
             for (const auto& [name, value] : c.given) given += " " + name;
-            INFO(fmt::format("{}{} {} on {} P={} ratio {}", c.schedule, given, rs ? "rs" : "ag", kind, p, ratio));
+            INFO(fmt::format("{}{} {} on {} P={} ratio {}", c.schedule, given, to_text(pattern), kind, p, ratio));
             const Seconds simulated =
                 simulate_on(t, devices, w, c.schedule, c.given, ideal_options()).timeline.makespan;
             INFO(fmt::format("simulated {:.17g} closed form {:.17g}", simulated.si(), form->makespan.si()));
@@ -78,7 +84,8 @@ TEST_CASE("ideal runs equal their closed forms") {
             ++exact[c.schedule];
           }
         }
-  for (const char* name : {"serial", "interdecom", "intrafusion", "ficco", "shard_p2p", "commfuse", "looped_einsum"}) {
+  for (const char* name : {"serial", "interdecom", "intrafusion", "ficco", "shard_p2p", "commfuse", "looped_einsum",
+                           "async_tp", "distributed_gemm", "collectives"}) {
     INFO(name << " " << exact[name]);
     CHECK(exact[name] >= 30);
   }

@@ -179,6 +179,26 @@ TEST_CASE("what tells the aliases from the families that they are points of") {
   CHECK(std::get<Gemm>(domino.ops().front().work).n == 8);
 }
 
+TEST_CASE("async-TP: the copies hide, and the second stream fills the partly filled waves of the first") {
+  Box box = switched(8);
+  const Workload w = layer(Pattern::ag_gemm, 8192, 4096, 16384, 8);
+  CostOptions cost;
+  cost.effects = {false, false, false, true, true, true, true, true, false};
+  GemmShape piece = local_gemm(w, 0);
+  piece.m /= 8;
+  const Seconds one = gemm_time(box.devices[0], piece, w.operand, w.output, false, ComputeModel::tile, cost.effects);
+  const Seconds whole =
+      gemm_time(box.devices[0], local_gemm(w, 0), w.operand, w.output, false, ComputeModel::tile, cost.effects);
+  const Seconds async = time_of("async_tp", box, w, {}, cost);
+  const Seconds one_stream = time_of("commfuse", box, w, {}, cost);  // the same pieces in one compute stream
+  CHECK(one_stream >= one * 8.0);
+  CHECK(async < one * 8.0);  // less than its GEMMs one after another
+  CHECK(async > whole);
+  // Without waves to fill nothing is gained: both take what the GEMM takes.
+  cost.effects.decomposition = false;
+  CHECK(time_of("async_tp", box, w, {}, cost).si() == Approx(time_of("commfuse", box, w, {}, cost).si()).epsilon(0.01));
+}
+
 TEST_CASE("Domino and wave groups equal their closed forms under ideal compute") {
   Box box = switched(8);
   set_peak(box, 1e12);
