@@ -99,6 +99,7 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
   const Comm comm = comm_of(ctx, 1);
   const auto phase = [&](std::uint32_t hops, bool both) {
     std::vector<std::pair<DeviceId, DeviceId>> flows;
+    flows.reserve(2 * comm.ring.size());
     for (const DeviceId d : comm.ring) flows.emplace_back(d, comm.next(d, hops));
     for (const DeviceId d : comm.ring)
       if (both) flows.emplace_back(d, comm.previous(d, hops));

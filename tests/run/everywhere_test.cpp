@@ -19,8 +19,8 @@ struct Shape {
   std::uint32_t out;
 };
 constexpr Shape kShapes[] = {{4096, 4096, 8192}, {1000, 1024, 1536}, {256, 8192, 1024}};
-constexpr Pattern kPatterns[] = {Pattern::ag_gemm, Pattern::gemm_rs, Pattern::gemm_ar, Pattern::a2a_gemm,
-                                 Pattern::bulk,    Pattern::agk_gemm};
+constexpr Pattern kPatterns[] = {Pattern::ag_gemm,  Pattern::gemm_rs, Pattern::gemm_ar,
+                                 Pattern::a2a_gemm, Pattern::bulk,    Pattern::agk_gemm};
 
 struct Case {
   const Topology* topology;
