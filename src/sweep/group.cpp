@@ -23,8 +23,8 @@ bool same_group(const SweepRow& a, const SweepRow& b) {
 }
 
 Pattern pattern_of(const std::string& text) {
-  for (const Pattern p : {Pattern::ag_gemm, Pattern::gemm_rs, Pattern::gemm_ar, Pattern::a2a_gemm, Pattern::bulk,
-                          Pattern::agk_gemm}) {
+  for (const Pattern p :
+       {Pattern::ag_gemm, Pattern::gemm_rs, Pattern::gemm_ar, Pattern::a2a_gemm, Pattern::bulk, Pattern::agk_gemm}) {
     if (to_text(p) == text) return p;
   }
   throw InputError("", "unknown pattern '" + text + "'");
