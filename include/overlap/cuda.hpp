@@ -34,6 +34,8 @@ struct PlanOptions {
   std::uint32_t max_connections = 32;  // CUDA_DEVICE_MAX_CONNECTIONS; one goes to the release gate
   std::uint32_t channels = 24;         // SMs that a member of a library collective holds by default
   bool fused_kernel = true;            // false: a Gemm with parts runs as one launch a part
+  bool stream_memory = true;     // such launches wait and signal by flags and stream memory operations, else by events
+  bool epilogue_stores = false;  // remote stores leave out of the tile kernel's epilogue, else a copy kernel follows it
 };
 
 // How an op is carried out.
@@ -43,6 +45,7 @@ enum class Execution : std::uint8_t {
   chunked_gemm,        // one library call a part
   copy_engine,         // asynchronous copies, 1D where contiguous, else 2D
   sm_copy,             // copy kernel
+  epilogue_store,      // nothing of its own: the tile kernel before it stores to where it leads
   library_collective,  // NCCL
   copy_collective,     // rendezvous by events, then copies and adds
   kernel,              // elementwise kernel
@@ -96,6 +99,14 @@ struct Allocation {
   std::uint64_t bytes = 0;
 };
 
+// The tile kernel of `part` stores to `to` instead of the part's own C.
+struct EpilogueStore {
+  OpId gemm;
+  OpId transfer;
+  PartId part;
+  Slice to;
+};
+
 struct LaunchPlan {
   DeviceMap map;
   std::vector<PlannedStream> streams;  // by LaneId
@@ -103,8 +114,10 @@ struct LaunchPlan {
   std::vector<std::uint64_t> arenas;   // bytes, by GPU
   std::vector<PlannedOp> order;        // launch order, the same for all GPUs
   std::vector<PlannedPart> parts;      // by PartId; empty signals for plain Gemms
+  std::vector<EpilogueStore> stores;
   std::uint32_t events = 0;
   std::uint32_t flags = 0;
+  bool stream_memory = true;       // of the options
   std::vector<std::string> notes;  // what runs otherwise than the graph says, one sentence each
 };
 

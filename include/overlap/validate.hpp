@@ -69,6 +69,7 @@ struct RecordSet {
   std::vector<std::pair<std::string, std::uint32_t>> skipped;  // kind, lines
 };
 // Files, or folders whose *.jsonl files are read in name order. Throws InputError with file and line.
+std::vector<std::string> record_files(const std::vector<std::string>& paths);
 RecordSet read_records(const std::vector<std::string>& paths);
 
 struct ReplayOptions {
@@ -120,7 +121,5 @@ struct Validation {
   std::vector<Prediction> predictions;  // by record
 };
 Validation validate(const RecordSet& set, const Device& device, const Topology& topology, const ReplayOptions& options);
-// The same of predictions made elsewhere, one a record.
-Validation score(const RecordSet& set, std::vector<Prediction> predictions);
 
 }  // namespace overlap

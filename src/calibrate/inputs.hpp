@@ -71,8 +71,7 @@ struct Inputs {
   std::vector<std::string> record_files;
   RecordSet records;  // of all record files
 
-  [[nodiscard]] std::string where(Place p) const;                // "file:line"
-  [[nodiscard]] Place place_of(const std::string& where) const;  // the reverse
+  [[nodiscard]] std::string where(Place p) const;  // "file:line"
   void reject(Place p, std::string why);
 };
 

@@ -20,7 +20,8 @@ struct Args {
   std::int64_t seed = 1;
   double idle_ms = -1;
   double limit_s = 0;
-  bool chunks = false;
+  std::string parts = "tile_kernel";
+  bool epilogue = false;
   bool sustained = false;
   cuda::MeasureOptions options;
 };
@@ -46,9 +47,11 @@ std::vector<cuda::Job> config_jobs(const Experiment& e) {
 constexpr double kSustainedSeconds = 1.5;
 
 std::vector<cuda::Job> as_asked(std::vector<cuda::Job> jobs, const Args& a) {
-  if (!a.sustained) return jobs;
   for (cuda::Job& j : jobs) {
-    if (j.sustained.si() == 0) j = cuda::sustained(std::move(j), Seconds(kSustainedSeconds));
+    if (a.parts != "tile_kernel") j.fused = false;
+    if (a.parts == "events") j.stream_memory = false;
+    if (a.epilogue) j.epilogue_stores = true;
+    if (a.sustained && j.sustained.si() == 0) j = cuda::sustained(std::move(j), Seconds(kSustainedSeconds));
   }
   return jobs;
 }
@@ -67,7 +70,9 @@ int run(Args& a) {
   a.options.seed = static_cast<std::uint64_t>(a.seed);
   a.options.idle_ms = a.idle_ms;
   a.options.limit_s = a.limit_s;
-  a.options.fused_kernel = !a.chunks;
+  if (a.parts != "tile_kernel" && a.parts != "stream_memory" && a.parts != "events") {
+    throw InputError("--parts", fmt::format("'{}': tile_kernel, stream_memory or events", a.parts));
+  }
   const auto say = [](const std::string& line) {
     fmt::print("{}\n", line);
     std::fflush(stdout);
@@ -95,7 +100,10 @@ Action measure_command(Options& o) {
   o.option("--reps", a->reps, "N", "Runs of each record; 0 = as the record's kind has it");
   o.option("--idle-ms", a->idle_ms, "MS", "Idle gap before each run; below 0 = as the record's kind has it");
   o.flag("--sustained", a->sustained, "Each record back to back for 1.5 s: the clock of a GPU under load");
-  o.flag("--chunks", a->chunks, "Gemms with parts as one library call a part instead of one tile kernel");
+  o.option("--parts", a->parts, "HOW",
+           "GEMMs with parts: one tile_kernel, or a library call a part over stream_memory operations or events");
+  o.flag("--epilogue", a->epilogue,
+         "Remote stores leave out of the tile kernel instead of a copy kernel behind the GEMM");
   o.flag("--resume", a->options.resume, "Leave out what the file holds already");
   o.option("--limit", a->limit_s, "S", "Start no further group after so many seconds");
   o.option("--seed", a->seed, "N", "Of the inputs and of the order of runs");

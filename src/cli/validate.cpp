@@ -19,6 +19,7 @@ Action validate_command(Options& o) {
   o.option("--records", r->records_file, "FILE", "also write measured and predicted time of every record as CSV");
   o.flag("--unseen", r->unseen, "cross-validate: no measured GEMM of a record's n, nor of its pieces, goes in");
   o.flag("--ablation", r->ablation, "score once more with each effect switched off");
+  o.flag("--tiles", r->tiles, "instead: when a fused GEMM's tiles were stored, beside the tile model");
   o.option("--explain", r->explain, "N|TEXT",
            "compare one record op by op with its measured spans: its number, or text of file:line");
   o.format(*format);

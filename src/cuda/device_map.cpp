@@ -42,6 +42,8 @@ std::string_view to_text(Execution e) {
       return "copy engine";
     case Execution::sm_copy:
       return "copy kernel";
+    case Execution::epilogue_store:
+      return "stores of the tile kernel";
     case Execution::library_collective:
       return "library collective";
     case Execution::copy_collective:

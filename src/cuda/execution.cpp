@@ -12,15 +12,17 @@ namespace {
 
 class Chooser {
  public:
-  Chooser(const OpGraph& graph, const DeviceMap& map, const PlanOptions& options, std::vector<std::string>& notes)
-      : graph_(graph), options_(options), shared_(map.shared()), notes_(notes) {}
+  Chooser(const OpGraph& graph, const DeviceMap& map, const PlanOptions& options,
+          const std::vector<EpilogueStore>& stores, std::vector<std::string>& notes)
+      : graph_(graph), options_(options), stores_(stores), shared_(map.shared()), notes_(notes) {}
 
   Execution choose(const Op& op) {
     if (const auto* g = std::get_if<Gemm>(&op.work)) return gemm(op, *g);
     if (const auto* t = std::get_if<Transfer>(&op.work)) return transfer(op, *t);
     if (const auto* c = std::get_if<Collective>(&op.work)) return collective(op, *c);
     const auto& e = std::get<Elementwise>(op.work);
-    if (e.kind == ElementwiseKind::compress || e.kind == ElementwiseKind::decompress) refuse(op, "codec kernels");
+    const bool codes = e.kind == ElementwiseKind::compress || e.kind == ElementwiseKind::decompress;
+    if (codes && e.codec != Codec::window) refuse(op, "kernels of the entropy code (it has those of the window code)");
     return Execution::kernel;
   }
 
@@ -33,13 +35,21 @@ class Chooser {
         "", fmt::format("op '{}': the GPU backend has no {}; choose a schedule without", graph_.text(op.label), what));
   }
 
+  [[nodiscard]] bool stores_itself(const Op& op) const {
+    const OpId id(static_cast<std::size_t>(&op - graph_.ops().data()));
+    return std::any_of(stores_.begin(), stores_.end(),
+                       [&](const EpilogueStore& s) { return s.gemm == id || s.transfer == id; });
+  }
+
   Execution gemm(const Op& op, const Gemm& g) {
+    if (stores_itself(op)) return Execution::fused_gemm;
     const auto parts = graph_.parts_of(g);
     const bool plain = parts.size() == 1 && parts[0].waits.empty();
     if (g.dtype != DType::bf16 && g.dtype != DType::f16 && g.dtype != DType::f32) refuse(op, "Gemm of this type");
     if (plain) return Execution::library_gemm;
     if (options_.fused_kernel && g.dtype == DType::bf16 && one_product(g)) return Execution::fused_gemm;
-    note("Gemms with parts run as one library call a part");
+    note(fmt::format("Gemms with parts run as one library call a part, which {}",
+                     options_.stream_memory ? "wait and signal by stream memory operations" : "events order"));
     return Execution::chunked_gemm;
   }
 
@@ -64,6 +74,10 @@ class Chooser {
   Execution transfer(const Op& op, const Transfer& t) {
     if (t.codec != Codec::none) refuse(op, "coded transfers");
     if (t.mover == Mover::sm) return Execution::sm_copy;
+    if (t.mover == Mover::remote_store && stores_itself(op)) {
+      note("remote stores leave out of the tile kernel's epilogue");
+      return Execution::epilogue_store;
+    }
     if (t.mover == Mover::remote_store) {
       note("remote stores run as a copy kernel behind the tiles that they follow");
       return Execution::sm_copy;
@@ -95,6 +109,7 @@ class Chooser {
 
   const OpGraph& graph_;
   const PlanOptions& options_;
+  const std::vector<EpilogueStore>& stores_;
   bool shared_;
   std::vector<std::string>& notes_;
 };
@@ -102,8 +117,8 @@ class Chooser {
 }  // namespace
 
 std::vector<Execution> choose_execution(const OpGraph& graph, const DeviceMap& map, const PlanOptions& options,
-                                        std::vector<std::string>& notes) {
-  Chooser chooser(graph, map, options, notes);
+                                        const std::vector<EpilogueStore>& stores, std::vector<std::string>& notes) {
+  Chooser chooser(graph, map, options, stores, notes);
   std::vector<Execution> how;
   how.reserve(graph.ops().size());
   for (const Op& op : graph.ops()) how.push_back(chooser.choose(op));

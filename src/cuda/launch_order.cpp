@@ -35,7 +35,8 @@ Pending invert(const LaunchEdges& edges) {
 
 }  // namespace
 
-LaunchEdges launch_edges(const OpGraph& graph, const std::vector<bool>& fused) {
+LaunchEdges launch_edges(const OpGraph& graph, const std::vector<bool>& fused,
+                         const std::vector<std::vector<Dep>>& more) {
   const std::size_t n = graph.ops().size();
   LaunchEdges e{std::vector<std::vector<OpId>>(n), std::vector<std::vector<OpId>>(n)};
   std::vector<OpId> last(graph.lanes().size());
@@ -46,6 +47,9 @@ LaunchEdges launch_edges(const OpGraph& graph, const std::vector<bool>& fused) {
       last[lane.index()] = OpId(i);
     }
     for (const Dep& d : graph.deps(op.deps)) e.hard[i].push_back(d.op);
+    if (i < more.size()) {
+      for (const Dep& d : more[i]) e.hard[i].push_back(d.op);
+    }
     if (const auto* gemm = std::get_if<Gemm>(&op.work)) {
       for (const Part& part : graph.parts_of(*gemm)) {
         for (const Dep& d : graph.deps(part.waits)) {

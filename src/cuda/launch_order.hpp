@@ -15,8 +15,9 @@ struct LaunchEdges {
 };
 
 // The previous op of every lane of an op, its dependencies, and, where `fused[op]` is false, the waits of its parts
-// are hard; the part waits of fused ops are soft.
-LaunchEdges launch_edges(const OpGraph& graph, const std::vector<bool>& fused);
+// are hard; the part waits of fused ops are soft. `more` are further dependencies by OpId, or empty.
+LaunchEdges launch_edges(const OpGraph& graph, const std::vector<bool>& fused,
+                         const std::vector<std::vector<Dep>>& more = {});
 
 // Topological over the hard edges; soft ones are kept too unless a tile group waits for something that itself waits
 // for the kernel. Ties by OpId. Throws CheckError naming an op that can never be launched.

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include "cuda/buffer_order.hpp"
+#include "cuda/epilogue.hpp"
 #include "cuda/execution.hpp"
 #include "cuda/launch_order.hpp"
 #include "cuda/signals.hpp"
 #include "cuda/spin_check.hpp"
+#include "cuda/token_order.hpp"
 #include "overlap/error.hpp"
 
 namespace overlap {
@@ -56,17 +58,20 @@ void plan_buffers(const OpGraph& graph, LaunchPlan& plan) {
 
 LaunchPlan plan_launch(const OpGraph& graph, const DeviceMap& map, const PlanOptions& options) {
   check_map(graph, map);
-  if (!graph.token_uses().empty()) {
-    throw InputError("", "the GPU backend runs no counted tokens: choose a schedule without an in-flight budget");
-  }
   LaunchPlan plan;
   plan.map = map;
   plan.streams = plan_streams(graph, map, options);
   plan_buffers(graph, plan);
-  const std::vector<Execution> how = cuda::choose_execution(graph, map, options, plan.notes);
+  plan.stream_memory = options.stream_memory;
+  if (options.epilogue_stores) plan.stores = cuda::epilogue_stores(graph);
+  const std::vector<Execution> how = cuda::choose_execution(graph, map, options, plan.stores, plan.notes);
+  const std::vector<std::vector<Dep>> tokens = cuda::token_deps(graph);
+  if (!graph.token_uses().empty()) {
+    plan.notes.emplace_back("in-flight budgets run as dependencies: takers wait for the givers before them, in order");
+  }
   std::vector<bool> fused(how.size());
   for (std::size_t i = 0; i < how.size(); ++i) fused[i] = how[i] == Execution::fused_gemm;
-  const cuda::LaunchEdges edges = cuda::launch_edges(graph, fused);
+  const cuda::LaunchEdges edges = cuda::launch_edges(graph, fused, tokens);
   const std::vector<OpId> order = cuda::launch_order(graph, edges);
   cuda::check_spinning(graph, edges, how, map, options);
   for (const OpId op : order) {
@@ -78,7 +83,7 @@ LaunchPlan plan_launch(const OpGraph& graph, const DeviceMap& map, const PlanOpt
     plan.order.push_back(std::move(p));
   }
   plan.parts.resize(graph.parts().size());
-  cuda::plan_signals(graph, plan);
+  cuda::plan_signals(graph, tokens, plan);
   return plan;
 }
 

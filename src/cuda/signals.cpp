@@ -18,8 +18,8 @@ struct MemberRef {
 
 class Signals {
  public:
-  Signals(const OpGraph& graph, LaunchPlan& plan)
-      : graph_(graph), plan_(plan), step_of_(graph.ops().size()), lane_clock_(graph.lanes().size()) {
+  Signals(const OpGraph& graph, const std::vector<std::vector<Dep>>& more, LaunchPlan& plan)
+      : graph_(graph), more_(more), plan_(plan), step_of_(graph.ops().size()), lane_clock_(graph.lanes().size()) {
     for (std::size_t i = 0; i < plan.order.size(); ++i) step_of_[plan.order[i].op.index()] = i;
     std::vector<std::uint32_t> count(graph.lanes().size(), 0);
     for (const PlannedOp& p : plan.order) {
@@ -47,7 +47,8 @@ class Signals {
     PlannedMember& self = p.members[m];
     const Op& op = graph_.op(p.op);
     Clock& clock = lane_clock_[self.lane.index()];
-    for (const Dep& d : graph_.deps(op.deps)) stream_wait(op, d, self.lane, clock, self.waits);
+    for (const Dep& d : graph_.deps(op.deps)) stream_wait(op, d, self.lane, clock, self.waits, false);
+    for (const Dep& d : more_[p.op.index()]) stream_wait(op, d, self.lane, clock, self.waits, false);
     begun_[step][m] = clock;
     if (const auto* gemm = std::get_if<Gemm>(&op.work)) {
       for (std::uint32_t part = gemm->parts.begin; part < gemm->parts.end; ++part) {
@@ -55,7 +56,7 @@ class Signals {
           if (p.how == Execution::fused_gemm) {
             kernel_wait(op, d, self.lane, clock, plan_.parts[part].waits);
           } else {
-            stream_wait(op, d, self.lane, clock, plan_.parts[part].waits);
+            stream_wait(op, d, self.lane, clock, plan_.parts[part].waits, plan_.stream_memory);
           }
         }
       }
@@ -92,22 +93,25 @@ class Signals {
     return local(op.reads) && local(op.writes);
   }
 
-  [[nodiscard]] bool tile_signal(const Dep& d) const {
-    return d.part.valid() && plan_.order[step_of_[d.op.index()]].how == Execution::fused_gemm;
+  // A part of a kernel, or of launches that signal by stream memory operations.
+  [[nodiscard]] bool raises_flag(const Dep& d) const {
+    const Execution how = plan_.order[step_of_[d.op.index()]].how;
+    return d.part.valid() && (how == Execution::fused_gemm || (how == Execution::chunked_gemm && plan_.stream_memory));
   }
 
-  void stream_wait(const Op& op, const Dep& d, LaneId lane, Clock& clock, std::vector<Signal>& waits) {
+  void stream_wait(const Op& op, const Dep& d, LaneId lane, Clock& clock, std::vector<Signal>& waits, bool by_flag) {
     for (const MemberRef r : awaited(op, d, lane)) {
       const PlannedMember& from = plan_.order[r.step].members[r.member];
       if (clock[from.lane.index()] >= position_[r.step][r.member]) continue;
-      if (tile_signal(d)) {
+      if (raises_flag(d)) {
         add(waits, {Signal::Kind::flag, flag(plan_.parts[d.part.index()].done, lane)});
         join(clock, begun_[r.step][r.member]);
       } else if (d.part.valid()) {
         add(waits, {Signal::Kind::event, event(plan_.parts[d.part.index()].done)});
         join(clock, begun_[r.step][r.member]);
       } else {
-        add(waits, {Signal::Kind::event, event(plan_.order[r.step].members[r.member].done)});
+        Completion& done = plan_.order[r.step].members[r.member].done;
+        add(waits, by_flag ? Signal{Signal::Kind::flag, flag(done, lane)} : Signal{Signal::Kind::event, event(done)});
         join(clock, done_[r.step][r.member]);
       }
     }
@@ -139,6 +143,7 @@ class Signals {
   }
 
   const OpGraph& graph_;
+  const std::vector<std::vector<Dep>>& more_;
   LaunchPlan& plan_;
   std::vector<std::size_t> step_of_;                  // by OpId
   std::vector<std::vector<std::uint32_t>> position_;  // by step, member: 1-based place in its lane
@@ -149,8 +154,8 @@ class Signals {
 
 }  // namespace
 
-void plan_signals(const OpGraph& graph, LaunchPlan& plan) {
-  Signals(graph, plan).run();
+void plan_signals(const OpGraph& graph, const std::vector<std::vector<Dep>>& more, LaunchPlan& plan) {
+  Signals(graph, more, plan).run();
 }
 
 }  // namespace overlap::cuda

@@ -6,7 +6,8 @@
 namespace overlap::cuda {
 
 // Fills the waits and completions of plan.order and plan.parts, and counts events and flags. A wait is left out where
-// the lane's order or an earlier wait already implies it (vector clocks over lanes).
-void plan_signals(const OpGraph& graph, LaunchPlan& plan);
+// the lane's order or an earlier wait already implies it (vector clocks over lanes). `more` are further dependencies of
+// ops, by OpId.
+void plan_signals(const OpGraph& graph, const std::vector<std::vector<Dep>>& more, LaunchPlan& plan);
 
 }  // namespace overlap::cuda

@@ -40,6 +40,8 @@ std::uint32_t sms_needed(const Op& op, Execution how, bool copies_here, std::uin
       const bool adds = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
       return adds || devices_here > 1 ? 1 : 0;
     }
+    case Execution::epilogue_store:
+      return 0;
     default:
       return 1;
   }

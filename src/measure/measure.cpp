@@ -128,7 +128,9 @@ class Runner {
     session_.configure(environment);
     PlanOptions plan;
     plan.sms = session_.host().gpus[0].sms;
-    plan.fused_kernel = job.fused && options_.fused_kernel;
+    plan.fused_kernel = job.fused;
+    plan.stream_memory = job.stream_memory;
+    plan.epilogue_stores = job.epilogue_stores;
     if (job.channels > 0) plan.channels = job.channels;
     Loaded l;
     l.job = &job;

@@ -16,9 +16,8 @@ struct MeasureOptions {
   std::uint32_t gpus = 2;
   std::uint32_t reps = 0;  // 0 = each job's own
   double idle_ms = -1;     // below 0 = each job's own
-  bool fused_kernel = true;
-  bool resume = false;  // leave out what `out` holds already
-  double limit_s = 0;   // stops behind the group that exceeds it; 0 = no limit
+  bool resume = false;     // leave out what `out` holds already
+  double limit_s = 0;      // stops behind the group that exceeds it; 0 = no limit
   std::uint64_t seed = 1;
   double max_error = 1e-2;  // relative error norm of the outputs beyond which a job counts as failed
 };

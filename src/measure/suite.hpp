@@ -16,13 +16,15 @@ struct Job {
   std::string keys;     // JSON members that name the case, without braces: "kind": "ag_gemm", "schedule": ...
   std::function<OpGraph()> graph;
   std::uint32_t reps = 9;
-  bool spans = false;       // one further run with a span for each op
-  bool every_raw = true;    // raw times in the record
-  bool contention = false;  // lone times of GEMMs and communication out of the spans
-  bool fused = true;        // Gemms with parts run in the tile kernel
-  bool tiles = false;       // finish time of every part in the record
-  bool every_tile = false;  // and of every tile
-  Seconds sustained;        // above 0: runs back to back for so long in place of single runs
+  bool spans = false;            // one further run with a span for each op
+  bool every_raw = true;         // raw times in the record
+  bool contention = false;       // lone times of GEMMs and communication out of the spans
+  bool fused = true;             // Gemms with parts run in the tile kernel
+  bool stream_memory = true;     // launches a part wait and signal by stream memory operations, else by events
+  bool epilogue_stores = false;  // remote stores leave out of the tile kernel
+  bool tiles = false;            // finish time of every part in the record
+  bool every_tile = false;       // and of every tile
+  Seconds sustained;             // above 0: runs back to back for so long in place of single runs
   std::uint32_t channels = 0;
   bool priority = false;
   std::uint32_t gemm_sms = 0;

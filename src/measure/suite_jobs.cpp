@@ -51,7 +51,7 @@ MeasuredName measured_name(const ScheduleInfo& info, const Params& params) {
   const auto text = [&](std::string_view key) { return params.has(key) ? params.text(key) : std::string(); };
   const auto integer = [&](std::string_view key) { return params.has(key) ? params.integer(key) : std::int64_t{1}; };
   const std::string mover = text("mover") == "library" ? "nccl" : text("mover");
-  const auto with = [&](std::string base) { return mover.empty() ? base : base + "_" + mover; };
+  const auto with = [&](const std::string& base) { return mover.empty() ? base : base + "_" + mover; };
   if (info.name == "serial") return {with("serial"), 1};
   if (info.name == "interdecom") return {with("interdecom"), integer("d")};
   std::string name = underscored(info.name);
@@ -62,9 +62,13 @@ MeasuredName measured_name(const ScheduleInfo& info, const Params& params) {
     return {with(name), integer("chunks")};
   }
   if (!variant.empty()) name += "_" + variant;
-  for (const char* key : {"direction", "order"}) {
+  for (const char* key : {"base", "codec", "direction", "order"}) {
     if (params.has(key)) name += "_" + text(key);
   }
+  if (params.has("reduce_sms") && integer("reduce_sms") >= 0) name += fmt::format("_reduce{}", integer("reduce_sms"));
+  if (text("split") == "on") name += "_split";
+  if (integer("in_flight") > 0 && info.name == "looped_einsum")
+    name += fmt::format("_in_flight{}", integer("in_flight"));
   return {with(name), params.has("chunks") ? integer("chunks") : 1};
 }
 

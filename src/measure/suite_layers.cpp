@@ -34,7 +34,10 @@ std::vector<Point> gather_points() {
   out.push_back({"looped_einsum", {{"direction", word("uni")}}});
   out.push_back({"looped_einsum", {{"direction", word("bi")}}});
   out.push_back({"shard_p2p", {{"order", word("ring")}}});
+  out.push_back({"looped_einsum", {{"direction", word("uni")}, {"in_flight", number(1)}}});
   for (const std::int64_t d : {1, 4}) out.push_back({"commfuse", {{"chunks", number(d)}}});
+  for (const char* base : {"serial", "interdecom"}) out.push_back({"compressed", {{"base", word(base)}}});
+  out.push_back({"compressed", {{"base", word("interdecom")}, {"split", word("on")}}});
   for (const char* name : {"async_tp", "flux", "tile_signal", "distributed_gemm"}) out.push_back({name, {}});
   return out;
 }
@@ -46,12 +49,15 @@ std::vector<Point> scatter_points() {
     out.push_back({"interdecom", {{"d", number(d)}, {"mover", word("dma")}}});
   }
   for (const std::int64_t d : {1, 2, 4, 8}) out.push_back({"commfuse", {{"chunks", number(d)}}});
-  for (const char* v : {"single_ring", "double_ring", "all_to_all"})
+  for (const char* v : {"single_ring", "double_ring", "all_to_all"}) {
     out.push_back({"intrafusion", {{"variant", word(v)}}});
+    out.push_back({"intrafusion", {{"variant", word(v)}, {"reduce_sms", number(0)}}});
+  }
   out.push_back({"looped_einsum", {{"direction", word("uni")}}});
   out.push_back({"looped_einsum", {{"direction", word("bi")}}});
   out.push_back({"shard_p2p", {{"order", word("ring")}}});
   out.push_back({"wave_groups", {}});
+  for (const char* base : {"serial", "interdecom"}) out.push_back({"compressed", {{"base", word(base)}}});
   for (const char* order : {"burst", "reshape"}) out.push_back({"x_stage", {{"order", word(order)}}});
   for (const char* name : {"async_tp", "flux", "tile_signal", "distributed_gemm", "domino"}) out.push_back({name, {}});
   return out;
@@ -110,13 +116,19 @@ void add_layers(std::vector<Job>& jobs, Pattern pattern, const Topology& topolog
       if (info == nullptr || std::find(info->patterns.begin(), info->patterns.end(), pattern) == info->patterns.end())
         continue;
       jobs.push_back(layer_job(w, *info, complete_params(*info, p.params), topology, devices));
-      if (p.schedule == std::string_view("intrafusion")) {  // the same graph as chunk launches
-        Job chunks = jobs.back();
-        chunks.fused = false;
-        const std::size_t at = chunks.keys.find("\", \"d\"");
-        chunks.keys.insert(at, "_chunks");
-        jobs.push_back(std::move(chunks));
+      const Job plain = jobs.back();
+      const auto otherwise = [&](std::string_view suffix) -> Job& {  // the same graph, run by other means
+        jobs.push_back(plain);
+        jobs.back().keys.insert(plain.keys.find("\", \"d\""), suffix);
+        return jobs.back();
+      };
+      if (info->name == std::string_view("intrafusion") &&
+          (gathers || plain.keys.find("reduce0") != std::string::npos)) {
+        Job& events = otherwise("_chunks");
+        events.fused = events.stream_memory = false;
+        otherwise("_stream_memory").fused = false;
       }
+      if (info->name == std::string_view("x_stage")) otherwise("_epilogue").epilogue_stores = true;
     }
   }
 }

@@ -161,7 +161,9 @@ bool can_replay(const Record& r) {
   return kinds.contains(r.kind) && r.gpus <= 2 && (r.kind == "contention" ? r.gemms > 0 : r.median.si() > 0);
 }
 
-std::vector<std::string> files_of(const std::vector<std::string>& paths) {
+}  // namespace
+
+std::vector<std::string> record_files(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   for (const std::string& p : paths) {
     std::error_code e;
@@ -180,8 +182,6 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths) {
   return out;
 }
 
-}  // namespace
-
 std::string Record::group() const {
   return schedule.empty() ? kind : kind + "/" + schedule;
 }
@@ -193,7 +193,7 @@ std::string Record::contest() const {
 RecordSet read_records(const std::vector<std::string>& paths) {
   RecordSet set;
   std::map<std::string, std::uint32_t> skipped;
-  for (const std::string& file : files_of(paths)) {
+  for (const std::string& file : record_files(paths)) {
     std::ifstream in(file);
     if (!in) throw InputError(file, "the file cannot be opened");
     std::string line;

@@ -10,6 +10,7 @@
 #include "overlap/error.hpp"
 #include "overlap/report.hpp"
 #include "text/json_writer.hpp"
+#include "validate/tile_times.hpp"
 
 namespace overlap::validation {
 namespace {
@@ -153,6 +154,10 @@ int run(const Request& q, Style style) {
   const Device device = load_device(b.device);
   const Topology topology = load_topology(b.topology);
   if (topology.device_count() < 2) throw InputError(b.topology, "two devices are needed to replay these records");
+  if (q.tiles) {
+    fmt::print("{}", tiles_text(read_tiles(b.data), device, topology, {}));
+    return 0;
+  }
   const RecordSet set = read_records(b.data);
   if (set.records.empty()) throw InputError(b.data.front(), "no record that can be replayed");
   ReplayOptions options;

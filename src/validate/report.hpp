@@ -23,6 +23,7 @@ struct Request {
   std::string explain;
   bool ablation = false;
   bool unseen = false;
+  bool tiles = false;
 };
 
 // One line of a budget: a measure of a group (or of "picks", "overall") and its limit.

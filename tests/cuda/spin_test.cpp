@@ -51,7 +51,7 @@ TEST_CASE("a kernel that may hold every SM must not spin for an op that needs on
                                                             Catch::Matchers::Contains("GPU 1"));
   PlanOptions chunks;
   chunks.fused_kernel = false;
-  CHECK(plan_launch(p.g.graph(), kTwo, chunks).flags == 0);
+  CHECK_NOTHROW(plan_launch(p.g.graph(), kTwo, chunks));
 }
 
 TEST_CASE("the same op on the other GPU, or complete before the kernel starts, is no danger") {
@@ -102,7 +102,7 @@ TEST_CASE("two kernels that may spin side by side on one GPU share its SMs") {
   CHECK_NOTHROW(plan_launch(p.g.graph(), DeviceMap::spread(2, 1), options));
 }
 
-TEST_CASE("chunks signal with events, tile groups with flags") {
+TEST_CASE("chunks signal with flags of stream memory operations or with events, tile groups with flags") {
   Pair p;
   const OpId push = p.push(0, 0, kRows);
   const OpId fused = p.fused(1, std::array{Dep{push, {}}});
@@ -114,7 +114,16 @@ TEST_CASE("chunks signal with events, tile groups with flags") {
   const LaunchPlan tiles = plan_launch(p.g.graph(), kTwo, options);
   CHECK(step_of(tiles, after).members[0].waits[0].kind == Signal::Kind::flag);
   options.fused_kernel = false;
+  const LaunchPlan memory = plan_launch(p.g.graph(), kTwo, options);
+  CHECK(step_of(memory, after).members[0].waits[0].kind == Signal::Kind::flag);
+  REQUIRE(memory.parts[second.index()].waits.size() == 1);
+  CHECK(memory.parts[second.index()].waits[0].kind == Signal::Kind::flag);
+  CHECK(memory.flags == 2);
+  CHECK_THAT(memory.notes.at(0), Catch::Matchers::Contains("stream memory operations"));
+  options.stream_memory = false;
   const LaunchPlan chunks = plan_launch(p.g.graph(), kTwo, options);
+  CHECK(chunks.flags == 0);
+  CHECK_THAT(chunks.notes.at(0), Catch::Matchers::Contains("events"));
   CHECK(step_of(chunks, after).members[0].waits[0].kind == Signal::Kind::event);
   CHECK(step_of(chunks, fused).how == Execution::chunked_gemm);
   REQUIRE(chunks.parts[second.index()].waits.size() == 1);

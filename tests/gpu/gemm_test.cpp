@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "fixture.hpp"
@@ -104,4 +105,27 @@ TEST_CASE("the tile kernel reaches 60 % of the library's rate at 8192^3") {
   WARN("8192^3 bf16: library " << library / 1e12 << " TFLOP/s, tile kernel " << tiles / 1e12 << " TFLOP/s, ratio "
                                << tiles / library);
   CHECK(tiles > 0.6 * library);
+}
+
+TEST_CASE("runs back to back tell each run's time, and tile times come in order of launch") {
+  const auto s = open(1);
+  if (s == nullptr) return;
+  const OneGemm x(2048, 2048, 2048, 2, true, DType::bf16, 0, PartOrder::fixed);
+  const LaunchPlan plan = plan_launch(x.g.graph(), DeviceMap::spread(1, 1), plan_options(*s));
+  const auto program = s->load(x.g.graph(), plan);
+  program->fill(5);
+  program->warm();
+  const GpuLoad load = program->repeat(Seconds(0.05));
+  REQUIRE(load.times.size() > 100);
+  CHECK(load.ends.size() == load.times.size());
+  CHECK(load.ends.back().si() > 0.03);
+  CHECK(load.times[load.times.size() / 2].si() < 2e-4);
+  CHECK(program->error() < kBf16);
+  const GpuSpans spans = program->spans(Seconds(0.001));
+  REQUIRE(spans.tiles.size() == 1);
+  const TileTimes& t = spans.tiles[0];
+  CHECK(t.ends.size() == (2048 / t.tile_rows) * (2048 / t.tile_cols));
+  const Seconds last = *std::max_element(t.ends.begin(), t.ends.end());
+  CHECK(last <= spans.timeline.ops[0].end + Seconds(2e-6));
+  CHECK(last.si() > 0.5 * spans.timeline.ops[0].end.si());
 }

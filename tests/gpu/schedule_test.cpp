@@ -38,16 +38,30 @@ Device plain_device(std::uint32_t sms) {
   return d;
 }
 
+// Ways to run Gemms with parts and remote stores.
+struct Way {
+  const char* name;
+  bool fused;
+  bool stream_memory;
+  bool epilogue;
+};
+constexpr Way kWays[] = {{"tile kernel", true, true, false},
+                         {"tile kernel that stores remotely", true, true, true},
+                         {"stream memory operations", false, true, false},
+                         {"events", false, false, false}};
+
 void check_schedule(GpuSession& s, const ScheduleInfo& info, const Workload& w, const Params& params,
-                    std::uint32_t gpus, bool fused) {
+                    std::uint32_t gpus, const Way& way) {
   const Topology topology = small_mesh(w.tp);
   const std::vector<Device> devices(w.tp, plain_device(s.host().gpus[0].sms));
   const ScheduleContext context{w, topology, devices, params};
-  CAPTURE(info.name, params.to_text(), to_text(w.pattern), w.tp, gpus, fused);
+  CAPTURE(info.name, params.to_text(), to_text(w.pattern), w.tp, gpus, way.name);
   if (info.refuses != nullptr && info.refuses(context)) return;
   const OpGraph graph = build_layer(info, context);
   PlanOptions options = plan_options(s);
-  options.fused_kernel = fused;
+  options.fused_kernel = way.fused;
+  options.stream_memory = way.stream_memory;
+  options.epilogue_stores = way.epilogue;
   try {
     const LaunchPlan plan = plan_launch(graph, DeviceMap::spread(w.tp, gpus), options);
     const auto program = s.load(graph, plan);
@@ -86,7 +100,10 @@ void check_all(GpuSession& s, std::uint32_t devices, std::uint32_t gpus) {
       w.out = 1024;
       w.tp = devices;
       for (const Params& params : variants(info)) {
-        for (const bool fused : {true, false}) check_schedule(s, info, w, params, gpus, fused);
+        for (const Way& way : kWays) {
+          if (way.epilogue && info.name != std::string_view("x_stage")) continue;
+          check_schedule(s, info, w, params, gpus, way);
+        }
       }
     }
   }

@@ -56,26 +56,47 @@ struct alignas(sizeof(T) * kWidth) Pack {
   T v[kWidth];
 };
 
-// kWidth elements a thread and step; the caller guarantees that rows and pitches divide.
-template <class T, int kWidth>
+// kWidth elements a thread and load, kUnroll loads of each term under way; the caller guarantees that rows and pitches
+// divide.
+template <class T, int kWidth, int kUnroll>
 __global__ void __launch_bounds__(kThreads) sum(DeviceSum s) {
   using P = Pack<T, kWidth>;
   const std::uint64_t packs = s.cols / kWidth;
   const std::uint64_t total = packs * s.rows;
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < total; i += step) {
-    const std::uint64_t row = i / packs;
-    const std::uint64_t col = (i % packs) * kWidth;
-    float acc[kWidth] = {};
-    for (std::uint32_t t = 0; t < s.terms; ++t) {
-      const P p = *reinterpret_cast<const P*>(static_cast<const T*>(s.src[t]) + row * s.src_pitch[t] + col);
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < total; i += step * kUnroll) {
+    std::uint64_t row[kUnroll];
+    std::uint64_t col[kUnroll];
 #pragma unroll
-      for (int j = 0; j < kWidth; ++j) acc[j] += to_float(p.v[j]);
+    for (int u = 0; u < kUnroll; ++u) {
+      const std::uint64_t at = i + u * step;
+      row[u] = at < total ? at / packs : ~std::uint64_t{0};
+      col[u] = (at % packs) * kWidth;
     }
-    P out;
+    float acc[kUnroll][kWidth] = {};
+    for (std::uint32_t t = 0; t < s.terms; ++t) {
+      const T* src = static_cast<const T*>(s.src[t]);
+      P held[kUnroll];
 #pragma unroll
-    for (int j = 0; j < kWidth; ++j) from_float(acc[j], out.v[j]);
-    *reinterpret_cast<P*>(static_cast<T*>(s.dst) + row * s.dst_pitch + col) = out;
+      for (int u = 0; u < kUnroll; ++u) {
+        if (row[u] < s.rows) held[u] = *reinterpret_cast<const P*>(src + row[u] * s.src_pitch[t] + col[u]);
+      }
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) {
+          if (row[u] < s.rows) acc[u][j] += to_float(held[u].v[j]);
+        }
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (row[u] >= s.rows) continue;
+      P out;
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) from_float(acc[u][j], out.v[j]);
+      *reinterpret_cast<P*>(static_cast<T*>(s.dst) + row[u] * s.dst_pitch + col[u]) = out;
+    }
   }
 }
 
@@ -88,10 +109,13 @@ void launch_sum_of(const DeviceSum& s, std::uint32_t ctas, gpuStream_t stream) {
     all |= s.src_pitch[t];
     pointers |= reinterpret_cast<std::uintptr_t>(s.src[t]);
   }
-  if (all % kWidth == 0 && pointers % 16 == 0) {
-    sum<T, kWidth><<<ctas, kThreads, 0, stream>>>(s);
+  constexpr std::uint32_t kMany = 128;  // thread blocks that hide latency between them: more registers would cost more
+  if (all % kWidth != 0 || pointers % 16 != 0) {
+    sum<T, 1, 1><<<ctas, kThreads, 0, stream>>>(s);
+  } else if (ctas >= kMany) {
+    sum<T, kWidth, 1><<<ctas, kThreads, 0, stream>>>(s);
   } else {
-    sum<T, 1><<<ctas, kThreads, 0, stream>>>(s);
+    sum<T, kWidth, 4><<<ctas, kThreads, 0, stream>>>(s);
   }
 }
 

@@ -43,7 +43,7 @@ TileLaunch::TileLaunch(Machine& machine, const PlannedOp& op)
   const auto& gemm = std::get<Gemm>(machine.graph.op(op.op).work);
   if (machine.session.gpus() > kMaxGpus) throw InputError("", "the tile kernel signals at most 8 GPUs");
   for (std::uint32_t p = gemm.parts.begin; p < gemm.parts.end; ++p) {
-    add_part(machine.graph.parts()[p], machine.plan.parts[p], gemm.accumulate);
+    add_part(PartId(p), gemm.accumulate);
   }
   wgmma_ = machine.session.host().gpus[gpu_].wgmma && fits_wgmma();
   const TileShape shape = tile();
@@ -62,17 +62,26 @@ TileLaunch::TileLaunch(Machine& machine, const PlannedOp& op)
   upload();
 }
 
-void TileLaunch::add_part(const Part& part, const PlannedPart& planned, bool accumulate) {
+void TileLaunch::add_part(PartId id, bool accumulate) {
+  const Part& part = machine_.graph.part(id);
+  const PlannedPart& planned = machine_.plan.parts[id.index()];
+  const auto& stores = machine_.plan.stores;
+  const auto store = std::find_if(stores.begin(), stores.end(), [&](const EpilogueStore& s) { return s.part == id; });
   TilePart out;
   out.product_begin = static_cast<std::uint32_t>(products_.size());
   for (const cuda::Product& p : cuda::products(machine_.graph, part, accumulate)) {
     TileProduct t;
     t.a = machine_.address(p.a);
     t.b = machine_.address(p.b);
-    t.c = machine_.address(p.c);
+    Slice c = p.c;
+    if (store != stores.end()) {  // the same place in the rectangle that the remote store leads to
+      const Slice own = machine_.graph.slices(part.c)[0];
+      c = {store->to.buffer, store->to.row + (c.row - own.row), c.rows, store->to.col + (c.col - own.col), c.cols};
+    }
+    t.c = machine_.address(c);
     t.lda = machine_.pitch(p.a);
     t.ldb = machine_.pitch(p.b);
-    t.ldc = machine_.pitch(p.c);
+    t.ldc = machine_.pitch(c);
     t.m = p.c.rows;
     t.n = p.c.cols;
     t.k = p.b.rows;

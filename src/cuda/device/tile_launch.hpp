@@ -22,7 +22,7 @@ class TileLaunch {
   [[nodiscard]] TileShape tile() const { return wgmma_ ? kWgmmaTile : kMmaTile; }
 
  private:
-  void add_part(const Part& part, const PlannedPart& planned, bool accumulate);
+  void add_part(PartId id, bool accumulate);
   void encode_maps();
   [[nodiscard]] bool fits_wgmma() const;
   void upload();

@@ -173,6 +173,7 @@ Work elementwise_work(Machine& m, const PlannedOp& planned) {
   const LaneId lane = planned.members[0].lane;
   const std::uint32_t ctas =
       e.ctas > 0 ? e.ctas : static_cast<std::uint32_t>(m.session.sms(m.gpu(lane))) * kElementCtasPerSm;
+  if (e.kind == ElementwiseKind::compress || e.kind == ElementwiseKind::decompress) return make_codec(m, planned);
   Work work;
   if (e.kind == ElementwiseKind::delay) {
     const auto ns = static_cast<std::uint64_t>(e.delay.si() * 1e9);
@@ -267,6 +268,8 @@ Work make_work(Machine& m, const PlannedOp& op) {
     case Execution::copy_engine:
     case Execution::sm_copy:
       return transfer_work(m, op);
+    case Execution::epilogue_store:
+      return {[] {}, "", 1, nullptr};
     case Execution::library_collective:
     case Execution::copy_collective:
       return make_collective(m, op);
