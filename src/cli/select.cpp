@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <map>
 
 #include "cli/commands.hpp"
 #include "cli/sheet.hpp"
@@ -65,6 +66,28 @@ std::string percent(double v) {
   return fmt::format("{:.1f} %", v * 100.0);
 }
 
+// Wrong picks of one kind: how many layers, and what they cost.
+Sheet mistakes(const SelectorStudy& s) {
+  Sheet out{{{"selector", "selector"},
+             {"picked", "picked"},
+             {"where best was", "best"},
+             {"layers", "layers"},
+             {"mean regret", "mean_regret"}},
+            {}};
+  for (const SelectorScore& c : s.scores) {
+    std::map<std::pair<std::string, std::string>, std::pair<std::uint32_t, double>> kinds;
+    for (const Pick& p : c.picks) {
+      if (p.regret() <= 1e-9) continue;
+      auto& [count, sum] = kinds[{p.picked, p.best}];
+      ++count;
+      sum += p.regret();
+    }
+    for (const auto& [names, kind] : kinds)
+      out.rows.push_back({c.selector, names.first, names.second, kind.first, percent(kind.second / kind.first)});
+  }
+  return out;
+}
+
 int study(const Args& args, const Experiment& e) {
   const SelectorStudy s = study_selectors(e, {});
   Sheet scores{{{"selector", "selector"},
@@ -89,10 +112,13 @@ int study(const Args& args, const Experiment& e) {
   if (args.format == Format::text) {
     fmt::print("{}: {} layers, Compass calibrated on every fourth: alpha {:.4g}, beta {:.4g}, t_sync {}\n\n", e.name,
                s.layers.size(), s.calibration.alpha, s.calibration.beta, to_text(s.calibration.fusion_sync));
-    show({{"", "scores", std::move(scores)}}, args.format);
+    show({{"", "scores", std::move(scores)}, {"where it errs", "mistakes", mistakes(s)}}, args.format);
     return 0;
   }
-  show({{"scores", "scores", std::move(scores)}, {"where it errs", "errors", std::move(errs)}}, args.format);
+  show({{"scores", "scores", std::move(scores)},
+        {"kinds of errors", "mistakes", mistakes(s)},
+        {"where it errs", "errors", std::move(errs)}},
+       args.format);
   return 0;
 }
 

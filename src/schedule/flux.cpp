@@ -6,6 +6,8 @@
 // (pull) where asked, spinning thread blocks (fixed order), and with GEMM+RS remote stores instead of copies. The
 // stores leave a lane of their own: what they hold up in the kernel is the matter of schedule x_stage.
 //
+// Closed form: AG+GEMM, signalled.hpp. GEMM+RS has none: stores of several peers share one tank, whose level decides.
+//
 // Check against its published table: 8 L20, 4096 x 6144 x 12288, GEMM 5.75 ms, fused 5.90 ms (tests/schedule).
 #include "schedule/signalled.hpp"
 
@@ -20,7 +22,7 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
   return refuse_common(ctx, kPatterns);
 }
 
-std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
+Signalled signalled_of(const ScheduleContext& ctx) {
   Signalled s;
   s.signals = static_cast<std::uint32_t>(ctx.params.integer("signals"));
   s.pull = ctx.params.text("copies") == "pull";
@@ -29,10 +31,19 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
   if (in_flight > 0 && in_flight < s.lanes) s.lanes = in_flight;
   if (ctx.workload.pattern == Pattern::ag_gemm) {
     s.order = PartOrder::fixed;
-    return signalled_gather(b, ctx, in, s);
+  } else {
+    s.how.mover = Mover::remote_store;
   }
-  s.how.mover = Mover::remote_store;
-  return signalled_scatter(b, ctx, in, s);
+  return s;
+}
+
+std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
+  const Signalled s = signalled_of(ctx);
+  return ctx.workload.pattern == Pattern::ag_gemm ? signalled_gather(b, ctx, in, s) : signalled_scatter(b, ctx, in, s);
+}
+
+std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTimes& times) {
+  return signalled_closed_form(ctx, times, signalled_of(ctx));
 }
 
 }  // namespace
@@ -48,7 +59,7 @@ ScheduleInfo flux_schedule() {
                                    {0, 1})},
           .refuses = refuses,
           .build = build,
-          .closed_form = nullptr};
+          .closed_form = closed_form};
 }
 
 }  // namespace overlap

@@ -61,6 +61,34 @@ PhaseTime phase_time(const Topology& topology, const PieceTimes& times,
   return out;
 }
 
+bool apart(const Topology& topology, std::span<const std::pair<DeviceId, DeviceId>> a,
+           std::span<const std::pair<DeviceId, DeviceId>> b) {
+  // Links by index, then limited nodes: out, in.
+  const std::size_t links = topology.links().size();
+  std::vector<bool> used(links + 2 * topology.nodes().size());
+  const auto each = [&](std::span<const std::pair<DeviceId, DeviceId>> flows, auto&& visit) {
+    for (const auto& [from, to] : flows) {
+      for (const LinkId l : topology.route(from, to)) {
+        const Link& link = topology.links()[l.index()];
+        visit(link.shares_with.value_or(l).index());
+        if (topology.nodes()[link.from.index()].injection) visit(links + 2 * link.from.index());
+        if (topology.nodes()[link.to.index()].ejection) visit(links + 2 * link.to.index() + 1);
+      }
+    }
+  };
+  each(a, [&](std::size_t i) { used[i] = true; });
+  bool none = true;
+  each(b, [&](std::size_t i) { none = none && !used[i]; });
+  return none;
+}
+
+Seconds end_of(std::vector<Release>& work) {
+  std::stable_sort(work.begin(), work.end(), [](const Release& a, const Release& b) { return a.at < b.at; });
+  Seconds end;
+  for (const Release& r : work) end = std::max(end, r.at) + r.work;
+  return end;
+}
+
 PhaseTime ring_phase(const Topology& topology, const PieceTimes& times, const Comm& comm, Bytes each) {
   std::vector<std::pair<DeviceId, DeviceId>> flows;
   for (const DeviceId d : comm.ring) flows.emplace_back(d, comm.next(d));

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "schedule/blocks.hpp"
 
@@ -16,6 +17,15 @@ struct PhaseTime {
 
 PhaseTime phase_time(const Topology& topology, const PieceTimes& times,
                      std::span<const std::pair<DeviceId, DeviceId>> flows, Bytes each);
+// No link and no limited port serves flows of both sets.
+bool apart(const Topology& topology, std::span<const std::pair<DeviceId, DeviceId>> a,
+           std::span<const std::pair<DeviceId, DeviceId>> b);
+// One server that takes work as it becomes ready: end of all of it. Sorts `work` by date.
+struct Release {
+  Seconds at;
+  Seconds work;
+};
+Seconds end_of(std::vector<Release>& work);
 // P-1 hops round the ring.
 PhaseTime ring_phase(const Topology& topology, const PieceTimes& times, const Comm& comm, Bytes each);
 // Every rank to every other at once.

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+
+#include "schedule/phase_time.hpp"
 
 namespace overlap::blocks {
 namespace {
@@ -128,6 +131,90 @@ std::vector<Tensor> signalled_scatter(GraphBuilder& b, const ScheduleContext& ct
     }
   }
   return layer.take_outputs();
+}
+
+namespace {
+
+using Flows = std::vector<std::pair<DeviceId, DeviceId>>;
+
+void add_shift(const Comm& ring, std::uint32_t shift, Flows& flows) {
+  for (const DeviceId d : ring.ring) flows.emplace_back(d, ring.next(d, shift));
+}
+
+ClosedForm gather_form(const ScheduleContext& ctx, const PieceTimes& times, const Signalled& s, Bytes shard,
+                       bool exact) {
+  const Workload& w = ctx.workload;
+  const Comm ring = Shifts(ctx).comm;
+  const Seconds tc = times.gemm(local_gemm(w, 0), false) / double(w.tp);
+  std::vector<Release> parts{{Seconds(), tc}};
+  Seconds before;
+  Flows flows;
+  for (std::uint32_t shift = 1; shift < w.tp; ++shift) {
+    add_shift(ring, shift, flows);
+    if (shift % s.lanes != 0 && shift + 1 != w.tp) continue;
+    const PhaseTime t = phase_time(ctx.topology, times, flows, shard);
+    exact = exact && t.uniform;
+    const std::size_t shifts = flows.size() / w.tp;
+    for (std::size_t i = 0; i < shifts; ++i)
+      for (std::uint32_t c = 0; c < s.signals; ++c)
+        parts.push_back({before + t.time * ((c + 1.0) / s.signals), tc / double(s.signals)});
+    before += t.time;
+    flows.clear();
+  }
+  Seconds end;
+  if (s.order == PartOrder::fixed) {
+    for (const Release& p : parts) end = std::max(end, p.at) + p.work;
+  } else {
+    end = end_of(parts);
+  }
+  return {end, "f = max(f, arrival) + tc/signals over the parts", "equal shards and chunks, ranks in step", exact};
+}
+
+ClosedForm scatter_form(const ScheduleContext& ctx, const PieceTimes& times, const Signalled& s, Bytes shard,
+                        bool exact) {
+  const Workload& w = ctx.workload;
+  const Comm ring = Shifts(ctx).comm;
+  const Seconds part = times.gemm(local_gemm(w, 0), false) / (double(w.tp) * s.signals);
+  const Seconds together = direct_phase(ctx.topology, times, ring, shard).time;
+  std::vector<Seconds> lane(w.tp);
+  std::vector<Seconds> sum(s.signals);
+  std::vector<Seconds> copy(w.tp);
+  double done = 0;
+  for (std::uint32_t shift = 1; shift < w.tp; ++shift) {
+    Flows flows;
+    add_shift(ring, shift, flows);
+    const PhaseTime t = phase_time(ctx.topology, times, flows, shard);
+    exact = exact && t.uniform && together <= t.time * (1 + 1e-12);
+    copy[shift] = t.time / double(s.signals);
+    for (std::uint32_t c = 0; c < s.signals; ++c) {
+      lane[shift] = std::max(lane[shift], part * ++done) + copy[shift];
+      sum[c] = std::max(sum[c], lane[shift]);
+    }
+  }
+  Seconds end;
+  for (std::uint32_t c = 0; c < s.signals; ++c) {
+    sum[c] = std::max(sum[c], part * ++done);
+    end = std::max(end, sum[c]);
+    for (std::uint32_t shift = 1; shift < w.tp && w.pattern == Pattern::gemm_ar; ++shift) {
+      lane[shift] = std::max(lane[shift], sum[c]) + copy[shift];
+      end = std::max(end, lane[shift]);
+    }
+  }
+  return {end, "each chunk leaves behind its part and its lane, the sum waits for all",
+          "equal shards and chunks, ranks in step, adds free, peers share nothing", exact};
+}
+
+}  // namespace
+
+std::optional<ClosedForm> signalled_closed_form(const ScheduleContext& ctx, const PieceTimes& times,
+                                                const Signalled& s) {
+  const Workload& w = ctx.workload;
+  if (w.tp == 1) return ClosedForm{times.gemm(local_gemm(w, 0), false), "Tcomp", "one device", true};
+  if (s.how.mover == Mover::remote_store) return std::nullopt;
+  const bool gathers = w.pattern == Pattern::ag_gemm;
+  const bool exact = w.tokens % (w.tp * s.signals) == 0;
+  const Bytes shard = size_of(w.wire) * (double(piece(w.tokens, w.tp, 0).size) * double(gathers ? w.in : w.out));
+  return gathers ? gather_form(ctx, times, s, shard, exact) : scatter_form(ctx, times, s, shard, exact);
 }
 
 std::optional<Refusal> refuse_few_tokens(const ScheduleContext& ctx) {

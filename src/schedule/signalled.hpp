@@ -21,6 +21,12 @@ std::vector<Tensor> signalled_gather(GraphBuilder& b, const ScheduleContext& ctx
 std::vector<Tensor> signalled_scatter(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in,
                                       const Signalled& s);
 
+// AG+GEMM: shards of `lanes` peers at once, each in equal chunks; parts in the order of the kernel, or as they are
+// ready. GEMM+RS and GEMM+AR by copies: each chunk leaves in its peer's lane when its part is done, sums follow.
+// nullopt for remote stores, which a tank holds up.
+std::optional<ClosedForm> signalled_closed_form(const ScheduleContext& ctx, const PieceTimes& times,
+                                                const Signalled& s);
+
 // Where each rank must have rows of its own: a degree refusal with fewer tokens than ranks.
 std::optional<Refusal> refuse_few_tokens(const ScheduleContext& ctx);
 

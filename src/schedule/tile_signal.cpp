@@ -17,7 +17,7 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
   return refuse_common(ctx, kPatterns);
 }
 
-std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
+Signalled signalled_of(const ScheduleContext& ctx) {
   const std::uint32_t peers = ctx.workload.tp > 1 ? ctx.workload.tp - 1 : 1;
   const Comm comm = comm_of(ctx, peers);
   Signalled s;
@@ -26,7 +26,16 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
   s.lanes = peers;
   s.how = comm.transfer;
   s.gemm_sms = gemm_sms(ctx, comm, DeviceId(0U));
+  return s;
+}
+
+std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
+  const Signalled s = signalled_of(ctx);
   return ctx.workload.pattern == Pattern::ag_gemm ? signalled_gather(b, ctx, in, s) : signalled_scatter(b, ctx, in, s);
+}
+
+std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTimes& times) {
+  return signalled_closed_form(ctx, times, signalled_of(ctx));
 }
 
 }  // namespace
@@ -41,7 +50,7 @@ ScheduleInfo tile_signal_schedule() {
                      mover_param(false, "dma"), ctas_param()},
           .refuses = refuses,
           .build = build,
-          .closed_form = nullptr};
+          .closed_form = closed_form};
 }
 
 }  // namespace overlap

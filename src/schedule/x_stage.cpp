@@ -11,8 +11,10 @@
 //
 // Burst-gap model (V bytes a burst, T0 issue time, G compute between): T_issue = max(T0, V/R - G), T_period =
 // max(T0 + G, V/R) while V <= Q + R T0; beyond, a finite buffer adds (V - Q)/R + G as a third term.
+#include <algorithm>
 #include <array>
 
+#include "schedule/phase_time.hpp"
 #include "schedule/signalled.hpp"
 
 namespace overlap {
@@ -114,6 +116,47 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
   return layer.take_outputs();
 }
 
+// The burst-gap model step by step: `level` bytes lie in the tank; a burst issues at I until it is full, then as it
+// drains at R.
+std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTimes& times) {
+  const Workload& w = ctx.workload;
+  if (w.tp == 1) return ClosedForm{times.gemm(local_gemm(w, 0), false), "Tcomp", "one device", true};
+  const auto pieces = static_cast<std::uint32_t>(ctx.params.integer("pieces"));
+  const RemoteStores& tank = ctx.devices[0].remote_stores;
+  const double issue = tank.issue.si();
+  const double drain = tank.drain.si();
+  GemmShape shape = local_gemm(w, 0);
+  shape.m = chunk_rows(w, pieces, 0, 0).size;
+  const double gap = times.gemm(shape, false).si();
+  const Bytes burst = size_of(w.wire) * (double(shape.m) * double(w.out));
+  bool exact = w.tokens % (w.tp * pieces) == 0;
+  for (std::uint32_t shift = 1; shift < w.tp; ++shift) {
+    std::vector<std::pair<DeviceId, DeviceId>> flows;
+    for (std::uint32_t r = 0; r < w.tp; ++r) flows.emplace_back(DeviceId(r), DeviceId((r + shift) % w.tp));
+    exact = exact && phase_time(ctx.topology, times, flows, burst).time <= burst / tank.drain;
+  }
+  double now = 0;
+  double level = 0;
+  double delivered = 0;
+  for (const Step& s : steps(ctx, DeviceId(0U))) {
+    level = std::max(0.0, level - drain * gap);
+    now += gap;
+    if (s.owner == DeviceId(0U)) continue;
+    const double alone = burst.si() / issue;
+    const double room = issue > drain ? (tank.buffer.si() - level) / (issue - drain) : alone;
+    const double fast = std::min(alone, room);
+    const double slow = (burst.si() - issue * fast) / drain;
+    level = slow > 0 ? tank.buffer.si() : std::max(0.0, level + (issue - drain) * fast);
+    now += fast + slow;
+    delivered = now + level / drain;
+    if (ctx.params.text("coupling") != "coupled") continue;
+    now = delivered;
+    level = 0;
+  }
+  return ClosedForm{Seconds(std::max(now, delivered)), "T_issue = V/I until the tank is full, then V/R",
+                    "equal pieces, ranks in step, adds free, routes no slower than the drain", exact};
+}
+
 }  // namespace
 
 ScheduleInfo x_stage_schedule() {
@@ -127,7 +170,7 @@ ScheduleInfo x_stage_schedule() {
                                   {"piggyback", "coupled"})},
           .refuses = refuses,
           .build = build,
-          .closed_form = nullptr};
+          .closed_form = closed_form};
 }
 
 }  // namespace overlap

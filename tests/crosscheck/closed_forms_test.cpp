@@ -49,6 +49,12 @@ std::vector<Case> cases() {
   };
   out.push_back({"async_tp", {}, 16});
   out.push_back({"distributed_gemm", {}, 32});
+  out.push_back({"flux", {}, 16});
+  out.push_back({"flux", {{"signals", number(1)}, {"in_flight", number(2)}}, 16});
+  out.push_back({"tile_signal", {}, 16});
+  out.push_back({"tile_signal", {{"signals", number(8)}, {"copies", word("push")}}, 8});
+  out.push_back({"hierarchical", {}, 16});
+  out.push_back({"hierarchical", {{"rings", number(2)}}, 16});
   for (const char* a : {"ring", "one_shot", "two_shot", "nvls"})
     out.push_back({"collectives", {{"algorithm", word(a)}}, 16});
   for (const char* v : {"uniform-fused-1d", "uniform-fused-2d", "hetero-fused-1d", "hetero-unfused-1d",
@@ -85,7 +91,7 @@ TEST_CASE("ideal runs equal their closed forms") {
           }
         }
   for (const char* name : {"serial", "interdecom", "intrafusion", "ficco", "shard_p2p", "commfuse", "looped_einsum",
-                           "async_tp", "distributed_gemm", "collectives"}) {
+                           "async_tp", "distributed_gemm", "collectives", "flux", "tile_signal", "hierarchical"}) {
     INFO(name << " " << exact[name]);
     CHECK(exact[name] >= 30);
   }
