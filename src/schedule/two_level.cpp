@@ -1,9 +1,62 @@
 #include "schedule/two_level.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
 namespace overlap::blocks {
+
+namespace {
+
+using Order = std::vector<DeviceId>;
+
+// The slowest hop round the ring.
+Bandwidth ring_rate(const Topology& topology, const Order& ring) {
+  Bandwidth least(1e300);
+  for (std::size_t i = 0; i < ring.size(); ++i)
+    least = std::min(least, topology.route_bandwidth(ring[i], ring[(i + 1) % ring.size()]));
+  return least;
+}
+
+// Members by the places of their nearest partners in the group before.
+Order mirrored(const Topology& topology, const Order& before, Order members) {
+  std::sort(members.begin(), members.end());
+  Order out;
+  for (const DeviceId b : before) {
+    const auto near = std::min_element(members.begin(), members.end(), [&](DeviceId x, DeviceId y) {
+      return topology.route(b, x).size() < topology.route(b, y).size();
+    });
+    out.push_back(*near);
+    members.erase(near);
+  }
+  return out;
+}
+
+// A ring of the group in which partners are near those of the group before: its own ring, turned either way, or the
+// mirror image of the other where that is as fast.
+Order facing(const Topology& topology, const Order& before, const Order& members) {
+  const std::size_t n = members.size();
+  if (before.size() != n || n == 1) return members;
+  std::vector<Order> candidates;
+  for (const bool reversed : {false, true}) {
+    for (std::size_t turn = 0; turn < n; ++turn) {
+      Order turned;
+      for (std::size_t i = 0; i < n; ++i) turned.push_back(members[(reversed ? n - i + turn : i + turn) % n]);
+      candidates.push_back(std::move(turned));
+    }
+  }
+  Order image = mirrored(topology, before, members);
+  if (ring_rate(topology, image) >= ring_rate(topology, members)) candidates.push_back(std::move(image));
+  const auto hops = [&](const Order& o) {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += topology.route(before[i], o[i]).size();
+    return sum;
+  };
+  return *std::min_element(candidates.begin(), candidates.end(),
+                           [&](const Order& a, const Order& b) { return hops(a) < hops(b); });
+}
+
+}  // namespace
 
 Groups groups_of(const ScheduleContext& ctx) {
   std::map<std::uint32_t, std::vector<DeviceId>> by_group;
@@ -11,6 +64,7 @@ Groups groups_of(const ScheduleContext& ctx) {
   Groups g;
   g.place.resize(ctx.workload.tp);
   for (auto& [id, members] : by_group) {
+    if (!g.ranks.empty()) members = facing(ctx.topology, g.ranks.back(), members);
     for (std::uint32_t i = 0; i < members.size(); ++i) {
       g.place[members[i].index()] = {static_cast<std::uint32_t>(g.ranks.size()), i};
     }

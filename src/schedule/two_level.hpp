@@ -9,7 +9,7 @@
 
 namespace overlap::blocks {
 
-// Groups of equal size, members in ring order: ranks[group][place].
+// Groups of equal size, members in ring order, partners (equal places) near each other: ranks[group][place].
 struct Groups {
   std::vector<std::vector<DeviceId>> ranks;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> place;  // by rank: group, place

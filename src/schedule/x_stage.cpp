@@ -144,9 +144,10 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
     if (s.owner == DeviceId(0U)) continue;
     const double alone = burst.si() / issue;
     const double room = issue > drain ? (tank.buffer.si() - level) / (issue - drain) : alone;
-    const double fast = std::min(alone, room);
-    const double slow = (burst.si() - issue * fast) / drain;
-    level = slow > 0 ? tank.buffer.si() : std::max(0.0, level + (issue - drain) * fast);
+    const bool fills = room < alone;
+    const double fast = fills ? room : alone;
+    const double slow = fills ? (burst.si() - issue * fast) / drain : 0.0;
+    level = fills ? tank.buffer.si() : std::max(0.0, level + (issue - drain) * fast);
     now += fast + slow;
     delivered = now + level / drain;
     if (ctx.params.text("coupling") != "coupled") continue;

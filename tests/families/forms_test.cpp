@@ -35,7 +35,7 @@ Box boxes(std::uint32_t groups, std::uint32_t size, double inside, double cross,
   std::vector<NodeId> gpus;
   for (std::uint32_t g = 0; g < groups * size; ++g) {
     gpus.push_back(t.node(
-        {.name = "gpu" + std::to_string(g), .kind = NodeKind::gpu, .transit = false, .injection = {}, .ejection = {}}));
+        {.name = "gpu" + std::to_string(g), .kind = NodeKind::gpu, .transit = true, .injection = {}, .ejection = {}}));
     t.device(gpus[g], g / size);
   }
   const auto link = [&](std::uint32_t a, std::uint32_t b, LinkKind kind, double gb) {
