@@ -1,6 +1,7 @@
 // One effect off at a time: what each costs, and which of them explains most of a difference.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "overlap/run.hpp"
 
@@ -62,6 +63,46 @@ bool same(const Priced& a, const Priced& b) {
          same(a.resources.streams, b.resources.streams);
 }
 
+// Whether any op of the graph fits.
+template <class Fits>
+bool any_op(const OpGraph& graph, Fits fits) {
+  return std::any_of(graph.ops().begin(), graph.ops().end(), fits);
+}
+
+// Effects that cannot change a price of this graph on this machine, seen without pricing.
+bool inert(const EffectName& e, const OpGraph& graph, const Machine& machine, const CostOptions& cost) {
+  if (e.member == &Effects::accumulate) {
+    return !any_op(graph, [](const Op& op) {
+      const auto* g = std::get_if<Gemm>(&op.work);
+      return g != nullptr && g->accumulate;
+    });
+  }
+  if (e.member == &Effects::copy_engines) {
+    return !any_op(graph, [](const Op& op) {
+      const auto* t = std::get_if<Transfer>(&op.work);
+      return t != nullptr && t->mover == Mover::copy_engine;
+    });
+  }
+  if (e.member == &Effects::sm_slots) {
+    return !any_op(graph, [](const Op& op) {
+      const auto* t = std::get_if<Transfer>(&op.work);
+      return t != nullptr ? t->mover == Mover::sm : !std::holds_alternative<Gemm>(op.work);
+    });
+  }
+  if (e.member == &Effects::injection_limits && cost.network == NetworkModel::fluid) {
+    const auto& nodes = machine.topology.nodes();
+    return std::none_of(nodes.begin(), nodes.end(), [](const Node& n) { return n.injection || n.ejection; });
+  }
+  return false;
+}
+
+// The bytes that cross a cut follow from the graph: the same whatever effect is off.
+std::optional<Bound> cut_bound(const RunView& run) {
+  for (const Bound& b : lower_bounds(run))
+    if (b.kind == BoundKind::cut) return b;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::span<const EffectName> effect_names() {
@@ -72,8 +113,10 @@ std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleConte
                                    const Priced& priced, const Machine& machine, const CostOptions& cost,
                                    const SimOptions& simulation, std::span<const CutLimit> cuts) {
   std::vector<EffectOff> out;
+  std::optional<Bound> cut;
+  bool cut_known = false;
   for (const EffectName& e : kEffects) {
-    if (!(cost.effects.*e.member)) continue;
+    if (!(cost.effects.*e.member) || inert(e, graph, machine, cost)) continue;
     CostOptions without = cost;
     without.effects.*e.member = false;
     const Priced p = price(graph, machine, without);
@@ -84,8 +127,14 @@ std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleConte
     if (info.closed_form != nullptr) {
       form = info.closed_form(context, piece_times(context.workload, machine, without));
     }
-    const RunView view{graph, p.demands, p.resources, timeline, machine.devices, cuts};
-    off.reference = form ? form->makespan : strongest(lower_bounds(view)).time;
+    if (form) {
+      off.reference = form->makespan;
+    } else {
+      if (!cut_known) cut = cut_bound({graph, p.demands, p.resources, timeline, machine.devices, cuts});
+      cut_known = true;
+      off.reference = strongest(lower_bounds({graph, p.demands, p.resources, timeline, machine.devices})).time;
+      if (cut) off.reference = std::max(off.reference, cut->time);
+    }
     out.push_back(std::move(off));
   }
   return out;

@@ -108,8 +108,8 @@ void index_rows(KernelTable& t) {
     const KernelModel& k = t.kernels[g.kernel];
     g.residual = g.time.si() / kernel_time(t, k, c, output_tiles(k, c) * g.splits, g.splits) - 1;
   }
-  std::stable_sort(t.rows.begin(), t.rows.end(),
-                   [](const MeasuredGemm& a, const MeasuredGemm& b) { return key_of(a) < key_of(b); });
+  const auto before = [](const MeasuredGemm& a, const MeasuredGemm& b) { return key_of(a) < key_of(b); };
+  if (!std::is_sorted(t.rows.begin(), t.rows.end(), before)) std::stable_sort(t.rows.begin(), t.rows.end(), before);
   t.by_kernel.assign(t.kernels.size(), {});
   for (std::uint32_t i = 0; i < t.rows.size(); ++i) {
     const MeasuredGemm& g = t.rows[i];

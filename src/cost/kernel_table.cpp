@@ -18,36 +18,42 @@ namespace overlap {
 namespace {
 
 struct Line {
-  std::string where;
+  const std::string& path;
+  int line = 0;
   std::vector<std::string_view> fields;
+
+  [[noreturn]] void fail(const std::string& what) const { throw InputError(fmt::format("{}:{}", path, line), what); }
 
   [[nodiscard]] double number(std::size_t i, double low, double high) const {
     double v = 0;
     const std::string_view t = fields[i];
     const auto r = std::from_chars(t.data(), t.data() + t.size(), v);
     if (r.ec != std::errc() || r.ptr != t.data() + t.size() || !std::isfinite(v) || v < low || v > high) {
-      throw InputError(where,
-                       fmt::format("field {} is '{}', a number from {:g} to {:g} is needed", i + 1, t, low, high));
+      fail(fmt::format("field {} is '{}', a number from {:g} to {:g} is needed", i + 1, t, low, high));
     }
     return v;
   }
   [[nodiscard]] Seconds us(std::size_t i) const { return Seconds(number(i, 0, 1e9) * 1e-6); }
   [[nodiscard]] std::uint32_t count(std::size_t i, std::uint32_t low = 0) const {
+    const std::string_view t = fields[i];
+    std::uint32_t plain = 0;
+    const auto r = std::from_chars(t.data(), t.data() + t.size(), plain);
+    if (r.ec == std::errc() && r.ptr == t.data() + t.size() && plain >= low && plain <= 4000000000U) return plain;
     const double v = number(i, low, 4e9);
-    if (v != std::floor(v)) throw InputError(where, fmt::format("field {} is no whole number", i + 1));
+    if (v != std::floor(v)) fail(fmt::format("field {} is no whole number", i + 1));
     return static_cast<std::uint32_t>(v);
   }
   void expect(std::size_t n) const {
-    if (fields.size() != n) throw InputError(where, fmt::format("{} fields, {} are needed", fields.size(), n));
+    if (fields.size() != n) fail(fmt::format("{} fields, {} are needed", fields.size(), n));
   }
 };
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> out;
+void split(std::string_view text, std::vector<std::string_view>& out) {
+  out.clear();
   while (true) {
     const std::size_t comma = text.find(',');
     out.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return out;
+    if (comma == std::string_view::npos) return;
     text.remove_prefix(comma + 1);
   }
 }
@@ -75,10 +81,10 @@ void read_gemm(KernelTable& t, const Line& l) {
   g.accumulate = l.count(4) != 0;
   g.sms = l.count(5);
   g.kernel = l.count(6);
-  if (g.kernel >= t.kernels.size()) throw InputError(l.where, "the row names a kernel that no line before it defines");
+  if (g.kernel >= t.kernels.size()) l.fail("the row names a kernel that no line before it defines");
   g.splits = l.count(7, 1);
   g.time = l.us(8);
-  if (g.time.si() <= 0) throw InputError(l.where, "a time must be positive");
+  if (g.time.si() <= 0) l.fail("a time must be positive");
   t.rows.push_back(g);
 }
 
@@ -111,7 +117,7 @@ void read_line(KernelTable& t, const Line& l) {
   } else if (kind == "near") {
     read_near(t, l);
   } else {
-    throw InputError(l.where, fmt::format("'{}' is no kind of line (machine, kernel, reduction, gemm, near)", kind));
+    l.fail(fmt::format("'{}' is no kind of line (machine, kernel, reduction, gemm, near)", kind));
   }
 }
 
@@ -127,10 +133,13 @@ std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path) {
   auto table = std::make_shared<KernelTable>();
   table->path = path;
   std::string text;
-  for (int number = 1; std::getline(in, text); ++number) {
+  Line line{path, 0, {}};
+  while (std::getline(in, text)) {
+    ++line.line;
     if (!text.empty() && text.back() == '\r') text.pop_back();
     if (text.empty() || text[0] == '#') continue;
-    read_line(*table, {fmt::format("{}:{}", path, number), split(text)});
+    split(text, line.fields);
+    read_line(*table, line);
   }
   if ((table->kernels.empty() && table->near.empty()) || table->sms == 0) {
     throw InputError(path, "a kernel table needs a 'machine' line and 'kernel' or 'near' lines");

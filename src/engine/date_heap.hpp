@@ -1,7 +1,10 @@
-// Heaps of dates. DateHeap: one date an index, changed in place (finish dates of flows). EventHeap: events in order of
+// Heaps of dates. DateHeap: one date an index, changed in place (finish dates of flows). EventQueue: events in order of
 // (time, sequence), never changed; an event that no longer holds is recognised by its generation.
 #pragma once
 
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -74,51 +77,120 @@ class DateHeap {
 };
 
 struct Event {
-  double time = 0.0;
-  std::uint64_t order = 0;  // sequence number << 8 | kind: unique, so it decides equal times
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
-  [[nodiscard]] std::uint8_t kind() const { return static_cast<std::uint8_t>(order & 0xffU); }
+  std::uint8_t kind = 0;
 };
 
-class EventHeap {
+// Events of one date stand in one list, first come first served; a heap holds an entry a list. Lock-step schedules put
+// thousands of events on one date. A push finds the list of its date through a small table of the lists made last;
+// where it misses one, a second list with the date follows the first.
+class EventQueue {
  public:
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] double next_time() const { return heap_.front().time; }
 
   void push(double time, std::uint8_t kind, std::uint32_t index, std::uint32_t generation) {
-    const Event e{time, (sequence_++ << 8U) | kind, index, generation};
-    std::size_t hole = heap_.size();
-    heap_.push_back(e);
-    while (hole > 0 && before(e, heap_[(hole - 1) / 2])) {
-      heap_[hole] = heap_[(hole - 1) / 2];
-      hole = (hole - 1) / 2;
+    std::uint32_t& recent = recent_[(std::bit_cast<std::uint64_t>(time) * 0x9E3779B97F4A7C15ULL) >> 58U];
+    if (recent == kNoList || lists_[recent].time != time) recent = new_list(time);
+    std::uint32_t entry = free_entry_;
+    if (entry == kNoList) {
+      entry = static_cast<std::uint32_t>(entries_.size());
+      entries_.push_back({{index, generation, kind}, kNoList});
+    } else {
+      free_entry_ = entries_[entry].next;
+      entries_[entry] = {{index, generation, kind}, kNoList};
     }
-    heap_[hole] = e;
+    List& list = lists_[recent];
+    (list.last == kNoList ? list.first : entries_[list.last].next) = entry;
+    list.last = entry;
   }
 
   Event pop() {
-    const Event top = heap_.front();
-    const Event e = heap_.back();
+    const std::uint32_t l = heap_.front().list;
+    List& list = lists_[l];
+    const std::uint32_t entry = list.first;
+    const Event e = entries_[entry].event;
+    list.first = entries_[entry].next;
+    entries_[entry].next = free_entry_;
+    free_entry_ = entry;
+    if (list.first == kNoList) {
+      list.last = kNoList;
+      list.time = -1.0;  // no date: not found again
+      free_.push_back(l);
+      drop_first();
+    }
+    return e;
+  }
+
+ private:
+  static constexpr std::uint32_t kNoList = 0xffffffffU;
+  struct Node {
+    double time = 0.0;
+    std::uint64_t sequence = 0;  // of the list's making: decides equal times
+    std::uint32_t list = 0;
+  };
+  struct List {
+    double time = -1.0;
+    std::uint32_t first = kNoList;  // entries
+    std::uint32_t last = kNoList;
+  };
+  struct Entry {
+    Event event;
+    std::uint32_t next;
+  };
+
+  std::uint32_t new_list(double time) {
+    std::uint32_t l = 0;
+    if (free_.empty()) {
+      l = static_cast<std::uint32_t>(lists_.size());
+      lists_.emplace_back();
+    } else {
+      l = free_.back();
+      free_.pop_back();
+    }
+    lists_[l].time = time;
+    const Node node{time, sequence_++, l};
+    std::size_t hole = heap_.size();
+    heap_.push_back(node);
+    while (hole > 0 && before(node, heap_[(hole - 1) / 2])) {
+      heap_[hole] = heap_[(hole - 1) / 2];
+      hole = (hole - 1) / 2;
+    }
+    heap_[hole] = node;
+    return l;
+  }
+
+  void drop_first() {
+    const Node node = heap_.back();
     heap_.pop_back();
-    if (heap_.empty()) return top;
+    if (heap_.empty()) return;
     const std::size_t n = heap_.size();
     std::size_t hole = 0;
     for (std::size_t child = 1; child < n; child = 2 * hole + 1) {
       if (child + 1 < n && before(heap_[child + 1], heap_[child])) ++child;
-      if (!before(heap_[child], e)) break;
+      if (!before(heap_[child], node)) break;
       heap_[hole] = heap_[child];
       hole = child;
     }
-    heap_[hole] = e;
-    return top;
+    heap_[hole] = node;
   }
 
- private:
-  static bool before(const Event& a, const Event& b) {
-    return a.time < b.time || (a.time == b.time && a.order < b.order);
+  static bool before(const Node& a, const Node& b) {
+    return a.time < b.time || (a.time == b.time && a.sequence < b.sequence);
   }
-  std::vector<Event> heap_;
+  static std::array<std::uint32_t, 64> no_lists() {
+    std::array<std::uint32_t, 64> none{};
+    none.fill(kNoList);
+    return none;
+  }
+
+  std::vector<Node> heap_;
+  std::vector<List> lists_;
+  std::vector<std::uint32_t> free_;
+  std::vector<Entry> entries_;
+  std::uint32_t free_entry_ = kNoList;
+  std::array<std::uint32_t, 64> recent_ = no_lists();
   std::uint64_t sequence_ = 0;
 };
 

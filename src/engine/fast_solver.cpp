@@ -1,6 +1,8 @@
 #include "engine/fast_solver.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace overlap::fast {
 
@@ -11,13 +13,28 @@ constexpr double kBatch = 1e-12;
 constexpr double kNoCap = 1e299;
 
 // Increasing ids. A batch is often one run of them, or two, since flows that end together started together.
-void sort_batch(std::span<FlowId> batch) {
+void sort_batch(std::span<FlowId> batch, std::vector<FlowId>& scratch) {
   const auto fall = std::is_sorted_until(batch.begin(), batch.end());
   if (fall == batch.end()) return;
-  if (batch.back() < batch.front() && std::is_sorted(fall, batch.end()))
+  if (batch.back() < batch.front() && std::is_sorted(fall, batch.end())) {
     std::rotate(batch.begin(), fall, batch.end());
-  else
+    return;
+  }
+  constexpr std::size_t kMany = 128;
+  if (batch.size() < kMany) {
     std::sort(batch.begin(), batch.end());
+    return;
+  }
+  const Index most = std::max_element(batch.begin(), batch.end())->v;
+  scratch.resize(batch.size());
+  for (unsigned shift = 0; shift < 32 && most >> shift != 0; shift += 8) {  // by digits, the least first
+    std::array<Index, 256> first{};
+    for (const FlowId f : batch) ++first[(f.v >> shift) & 255U];
+    Index at = 0;
+    for (Index& n : first) at += std::exchange(n, at);
+    for (const FlowId f : batch) scratch[first[(f.v >> shift) & 255U]++] = f;
+    std::copy(scratch.begin(), scratch.end(), batch.begin());
+  }
 }
 
 double cap_level(Bandwidth cap, double share) {
@@ -178,6 +195,18 @@ void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finish
   touch(g);
   // The first one ends now whatever rounding did to the clock.
   const double until = std::max(group.members.at[0].ends, group.clock + level_[g] * (limit - now_));
+  const std::span<const Member> members(group.members.at, group.members.size);
+  if (std::all_of(members.begin(), members.end(), [until](const Member& m) { return m.ends <= until; })) {
+    group.members.size = 0;
+    const std::size_t first = finished.size();
+    finished.resize(first + members.size());
+    for (std::size_t i = members.size(); i-- > 0;) {  // backwards: entries that came last go without a swap
+      finished[first + i] = FlowId(flows_[members[i].slot].id);
+      detach(members[i].slot);
+      drop(members[i].slot);
+    }
+    return;
+  }
   do {
     const Index slot = group.members.at[0].slot;
     const Member last = group.members.at[--group.members.size];
@@ -201,7 +230,7 @@ void FastSolver::advance_to(Seconds t, std::vector<FlowId>& finished) {
       g = next;
     }
   }
-  sort_batch(std::span(finished).subspan(static_cast<std::size_t>(before)));
+  sort_batch(std::span(finished).subspan(static_cast<std::size_t>(before)), sorted_);
 }
 
 Bandwidth FastSolver::rate(FlowId id) {

@@ -134,7 +134,8 @@ class FastSolver final : public FlowSolver {
   std::vector<Done> done_;      // evaluated since the last sweep, in order
   double swept_ = kUnbounded;   // resources at this level or above are due or in done_
   std::vector<Index> touched_;
-  std::vector<Bound> bounds_;  // scratch of split
+  std::vector<Bound> bounds_;   // scratch of split
+  std::vector<FlowId> sorted_;  // scratch of advance_to
 };
 
 // Brings the clock to now and notes that the group's date is due. Call before anything of the group changes.

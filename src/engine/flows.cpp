@@ -12,8 +12,7 @@ FlowId Run::start_flow(FlowKind kind, std::uint32_t index, const FlowSpec& spec)
     id = static_cast<std::uint32_t>(flow_owner_.size());
     flow_owner_.push_back(0);
   } else {
-    id = free_flows_.back();
-    free_flows_.pop_back();
+    id = free_flows_.pop();
   }
   flow_owner_[id] = (index << 2U) | static_cast<std::uint32_t>(kind);
   if (options_.record_rates || options_.check_certificate) {
@@ -27,7 +26,7 @@ FlowId Run::start_flow(FlowKind kind, std::uint32_t index, const FlowSpec& spec)
 }
 
 void Run::retire_flow(FlowId id) {
-  free_flows_.push_back(id.v);
+  free_flows_.push(id.v);
   if (!live_.empty()) live_[id.index()] = 0;
 }
 

@@ -106,8 +106,8 @@ void link_lanes(const OpGraph& graph, std::uint32_t i, std::vector<std::uint32_t
 
 }  // namespace
 
-std::vector<std::uint32_t> previous_in_lane(const Plan& plan) {
-  std::vector<std::uint32_t> previous(plan.lane_next.size(), kNone);
+BigVector<std::uint32_t> previous_in_lane(const Plan& plan) {
+  BigVector<std::uint32_t> previous(plan.lane_next.size(), kNone);
   for (std::uint32_t m = 0; m < plan.lane_next.size(); ++m) {
     if (plan.lane_next[m] != kNone) previous[plan.lane_next[m]] = m;
   }
@@ -122,6 +122,7 @@ Plan make_plan(const OpGraph& graph, const Demands& demands, bool with_previous)
   plan.lane_next.assign(members, kNone);
   plan.member_pending.assign(members, 0);
   plan.lane_first.assign(graph.lanes().size(), kNone);
+  plan.parts.reserve(graph.parts().size() + graph.lanes().size() + 1);  // and a slot for each kernel at work
   plan.parts.resize(graph.parts().size());
 
   // Counts at source + 2, so that after the sum source + 1 holds where the source's targets begin; filling moves it to

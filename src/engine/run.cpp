@@ -15,6 +15,8 @@ Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resource
   const std::size_t n = graph.ops().size();
   left_ = n;
   const Seconds never(-1.0);
+  reserve_big(timeline_.ops, n);
+  reserve_big(timeline_.part_ends, graph.parts().size());
   timeline_.ops.assign(n, {never, never, never, never});
   timeline_.part_ends.assign(graph.parts().size(), never);
   members_missing_.resize(n);
@@ -110,7 +112,7 @@ void Run::advance() {
 }
 
 void Run::handle(const Event& e) {
-  switch (static_cast<EventKind>(e.kind())) {
+  switch (static_cast<EventKind>(e.kind)) {
     case EventKind::member_ready:
       claim(e.index);
       return;

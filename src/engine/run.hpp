@@ -82,6 +82,7 @@ class Run {
   void stand_in_line(const Claim& c);
   void stand_at_pool(const Claim& c);
   bool arbitrate();
+  void sort_pools();
   void arbitrate_pool(std::uint32_t pool);
   void serve_token(std::uint32_t token);
   bool make_kernels_yield(std::uint32_t pool, const Claim& c);
@@ -186,22 +187,23 @@ class Run {
   Timeline timeline_;
   double now_ = 0.0;
   std::size_t left_ = 0;  // ops not ended
-  EventHeap events_;
+  EventQueue events_;
   std::unique_ptr<FlowSolver> solver_;
   std::vector<FlowId> finished_;
 
-  std::vector<std::uint32_t> worklist_;         // members whose last wait was met at this date
-  std::vector<std::uint32_t> members_missing_;  // by op: members not yet admitted
-  std::vector<std::uint32_t> activity_;         // by op: its kernel or store while it runs
-  std::vector<std::uint32_t> member_times_;     // by op: first entry in timeline_.members; empty when no op has several
+  std::vector<std::uint32_t> worklist_;       // members whose last wait was met at this date
+  BigVector<std::uint32_t> members_missing_;  // by op: members not yet admitted
+  BigVector<std::uint32_t> activity_;         // by op: its kernel or store while it runs
+  std::vector<std::uint32_t> member_times_;   // by op: first entry in timeline_.members; empty when no op has several
 
   // Streams; empty when free.
-  std::vector<double> lane_reached_;  // by member: date at which its lane came to it; < 0 before
-  std::vector<double> late_wait_;     // by member: date at which the last late wait wakes it
-  std::vector<std::uint32_t> satisfied_;
+  BigVector<double> lane_reached_;  // by member: date at which its lane came to it; < 0 before
+  BigVector<double> late_wait_;     // by member: date at which the last late wait wakes it
+  BigVector<std::uint32_t> satisfied_;
 
   std::vector<Pool> pools_;
   std::vector<std::uint32_t> dirty_pools_;
+  IndexSet pool_set_;  // empty between uses
   PoolTable pool_table_;
   std::vector<std::uint32_t> token_begin_;  // by op into token_uses_; empty without tokens
   std::vector<TokenUse> token_uses_;
@@ -226,7 +228,7 @@ class Run {
   std::vector<std::uint32_t> dirty_power_;
 
   std::vector<std::uint32_t> flow_owner_;  // index << 2 | FlowKind
-  std::vector<std::uint32_t> free_flows_;
+  IdQueue free_flows_;
   std::vector<FlowId> background_;
   std::vector<Bandwidth> capacities_;
   // Only when rates are recorded or checked.

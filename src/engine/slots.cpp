@@ -22,6 +22,7 @@ void Line::pop() {
 
 void Run::make_pools() {
   pools_.resize(resources_.pools.size());
+  pool_set_.resize(pools_.size());
   for (std::uint32_t p = 0; p < pools_.size(); ++p) pools_[p].count = pools_[p].free = resources_.pools[p].count;
   pool_table_ = PoolTable(resources_.pools, graph_.devices());
 }
@@ -127,12 +128,27 @@ void Run::mark_dirty(std::uint32_t pool) {
   dirty_pools_.push_back(pool);
 }
 
+// By number. In lock-step schedules a pool of every device is dirty at once: then by way of a set of bits.
+void Run::sort_pools() {
+  constexpr std::size_t kMany = 32;
+  if (dirty_pools_.size() < kMany) {
+    std::sort(dirty_pools_.begin(), dirty_pools_.end());
+    return;
+  }
+  for (const std::uint32_t p : dirty_pools_) pool_set_.insert(p);
+  std::uint32_t at = 0;
+  for (std::uint32_t& p : dirty_pools_) {
+    at = p = pool_set_.next(at);
+    pool_set_.erase(p);
+  }
+}
+
 // Deals out what is free. False when there was nothing to deal.
 bool Run::arbitrate() {
   if (given_tokens_.empty() && dirty_pools_.empty() && dirty_kernels_.empty()) return false;
   for (std::size_t n = 0; n < given_tokens_.size(); ++n) serve_token(given_tokens_[n]);
   given_tokens_.clear();
-  std::sort(dirty_pools_.begin(), dirty_pools_.end());
+  sort_pools();
   for (std::size_t n = 0; n < dirty_pools_.size(); ++n) {
     const std::uint32_t pool = dirty_pools_[n];
     pools_[pool].dirty = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -66,6 +67,25 @@ class IndexSet {
 
  private:
   std::vector<std::uint64_t> words_;
+};
+
+// Numbers to be used again, the longest free first: what ends in order starts in order again.
+class IdQueue {
+ public:
+  [[nodiscard]] bool empty() const { return first_ == ids_.size(); }
+  void push(std::uint32_t id) { ids_.push_back(id); }
+  std::uint32_t pop() {
+    const std::uint32_t id = ids_[first_++];
+    if (2 * first_ >= ids_.size()) {
+      ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+    return id;
+  }
+
+ private:
+  std::vector<std::uint32_t> ids_;
+  std::size_t first_ = 0;  // those before it are taken
 };
 
 enum class CohortState : std::uint8_t { warming, parked, running };

@@ -1,8 +1,11 @@
 #include "overlap/graph_builder.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <utility>
+
+#include "units/big_vector.hpp"
 
 namespace overlap {
 namespace {
@@ -12,10 +15,16 @@ std::uint32_t size32(std::size_t n) {
 }
 
 template <class T>
+void push(std::vector<T>& pool, const T& item) {
+  if (pool.size() == pool.capacity()) reserve_big(pool, std::max<std::size_t>(8, 2 * pool.size()));
+  pool.push_back(item);
+}
+
+template <class T>
 Range append_to(std::vector<T>& pool, std::span<const T> items) {
-  const Range r{size32(pool.size()), size32(pool.size() + items.size())};
-  pool.insert(pool.end(), items.begin(), items.end());
-  return r;
+  const std::uint32_t begin = size32(pool.size());
+  for (const T& item : items) push(pool, item);  // one or two: a call of insert() would cost more
+  return {begin, size32(pool.size())};
 }
 
 }  // namespace
@@ -103,7 +112,7 @@ OpId GraphBuilder::append_op(Work work, std::span<const LaneId> lanes, std::span
   op.writes = append(writes);
   op.label = args.label;
   op.commutative = args.commutative;
-  graph_.ops_.push_back(op);
+  push(graph_.ops_, op);
   return OpId(graph_.ops_.size() - 1);
 }
 
@@ -130,7 +139,7 @@ PartId GraphBuilder::part(OpId gemm, const PartSpec& spec) {
   p.a = append(spec.a);
   p.b = append(spec.b);
   p.c = append(spec.c);
-  graph_.parts_.push_back(p);
+  push(graph_.parts_, p);
   ++work.parts.end;
   return PartId(graph_.parts_.size() - 1);
 }

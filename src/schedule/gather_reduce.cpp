@@ -70,6 +70,7 @@ void direct_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, Ar
 }
 
 void ring_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, Arrivals& arrivals) {
+  std::vector<Dep> last(comm.ranks);  // by owner: the hop before
   for (std::uint32_t hop = 0; hop + 1 < comm.ranks; ++hop) {
     for (std::uint32_t o = 0; o < comm.ranks; ++o) {
       const std::uint32_t rows = plan.first_row[o + 1] - plan.first_row[o];
@@ -77,16 +78,17 @@ void ring_gather(GraphBuilder& b, const Comm& comm, const GatherPlan& plan, Arri
       const DeviceId from = comm.next(id(o), hop);
       const DeviceId holder = comm.next(id(o), hop + 1);
       const Slice to = gathered_piece(plan, holder, id(o));
-      const OpArgs first{.deps = plan.ready[o], .label = numbered(plan.label, id(o), holder)};
-      OpId op;
+      const LaneId lane = comm_lane(b, from, comm.first_lane);
+      const Label label = numbered(plan.label, id(o), holder);
       if (hop == 0) {
-        op = b.transfer(comm_lane(b, from, comm.first_lane), comm.transfer, plan.from[o], std::array{to}, first);
+        last[o].op =
+            b.transfer(lane, comm.transfer, plan.from[o], std::array{to}, {.deps = plan.ready[o], .label = label});
       } else {
         const Slice source = gathered_piece(plan, from, id(o));
-        op = b.transfer(comm_lane(b, from, comm.first_lane), comm.transfer, std::array{source}, std::array{to},
-                        {.deps = std::array{arrivals.at(from, id(o))}, .label = first.label});
+        last[o].op = b.transfer(lane, comm.transfer, std::array{source}, std::array{to},
+                                {.deps = std::array{last[o]}, .label = label});
       }
-      arrivals.at(holder, id(o)) = {op, {}};
+      arrivals.at(holder, id(o)) = last[o];
     }
   }
 }

@@ -7,6 +7,7 @@
 // UNEVEN 0.1: sizes +-10 %.
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -112,14 +113,16 @@ Outcome direct(Index ranks, Index chunks, double uneven) {
 
 // One flow id a (rank, chunk). `together`: chunks of a rank wait for one another before the next partner.
 Outcome pairwise(Index ranks, Index chunks, double uneven, bool together) {
-  const Switch net(ranks);
-  fast::FastSolver solver(net.capacities);
+  const std::vector<Bandwidth> capacities(2 * ranks, Bandwidth(1e9));
+  fast::FastSolver solver(capacities);
+  std::vector<std::array<Use, 2>> route(ranks * chunks);  // a table of all pairs would be the largest thing touched
   std::vector<Index> partner(ranks * chunks, 0), ended(ranks, 0);
   const auto send = [&](Index k) {
     if (++partner[k] == ranks) return;
     const Index i = k / chunks;
-    start(solver, k, net.route(i, (i + partner[k]) % ranks),
-          message_size(std::uint64_t{partner[k]} * ranks * chunks + k, uneven));
+    route[k][0].resource = ResourceId(2 * i);
+    route[k][1].resource = ResourceId(2 * ((i + partner[k]) % ranks) + 1);
+    start(solver, k, route[k], message_size(std::uint64_t{partner[k]} * ranks * chunks + k, uneven));
   };
   for (Index k = 0; k < ranks * chunks; ++k) send(k);
   return drain(solver, [&](Index k) {

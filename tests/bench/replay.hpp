@@ -1,4 +1,5 @@
-// Replays a case on a solver: starts flows when their predecessors have ended or at their date.
+// Replays a case on a solver: starts flows when their predecessors have ended or at their date. Ids of flows are used
+// again, as the engine does.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "cases.hpp"
+#include "engine/state.hpp"
 #include "overlap/solver.hpp"
 
 namespace bench {
@@ -37,9 +39,11 @@ class Replay {
       solver.advance_to(overlap::Seconds(now), finished_);
       left -= finished_.size();
       live_ -= finished_.size();
-      for (const overlap::FlowId f : finished_) {
-        ends_[f.v] = now;
-        for (Index k = case_.next_at[f.v]; k < case_.next_at[f.v + 1]; ++k)
+      for (const overlap::FlowId id : finished_) {
+        const Index f = flow_of_[id.v];
+        free_ids_.push(id.v);
+        ends_[f] = now;
+        for (Index k = case_.next_at[f]; k < case_.next_at[f + 1]; ++k)
           if (--waits_[case_.next[k]] == 0) start(solver, case_.next[k]);
       }
       if (begin <= now) start(solver, dated_[dated++]);
@@ -62,7 +66,14 @@ class Replay {
     overlap::FlowSpec spec;
     spec.uses = {uses_.data() + case_.route_at[r], case_.route_at[r + 1] - case_.route_at[r]};
     spec.work = overlap::Bytes(case_.flow_size[f]);
-    solver.start(overlap::FlowId(f), spec);
+    Index id = static_cast<Index>(flow_of_.size());
+    if (free_ids_.empty()) {
+      flow_of_.push_back(f);
+    } else {
+      id = free_ids_.pop();
+      flow_of_[id] = f;
+    }
+    solver.start(overlap::FlowId(id), spec);
     peak_ = std::max(peak_, ++live_);
   }
 
@@ -71,6 +82,8 @@ class Replay {
   std::vector<Index> waits_, first_, dated_;
   std::vector<double> ends_;
   std::vector<overlap::FlowId> finished_;
+  std::vector<Index> flow_of_;  // by id
+  overlap::engine::IdQueue free_ids_;
   std::size_t live_ = 0, peak_ = 0;
 };
 

@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   });
   sg::Engine::on_time_advance_cb([](double) { run.ended.clear(); });
   bench::reset_peak();
-  const double before = bench::status_kb("VmRSS");
+  const double before = bench::data_kb();
   run.begin = bench::cpu_seconds();
   run.start_all();
   engine.run();
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
       "simgrid {} n={} jit={} flows={} runs={} cpu={:.6f} flows/s={:.0f} makespan={:.12g} "
       "solver_kb={:.0f}\n",
       argv[1], argv[2], argv[3], flows, warm_runs, spent, warm_runs * flows / spent, run.makespan,
-      bench::status_kb("VmHWM") - before);
+      bench::peak_data_kb() - before);
   std::fflush(stdout);
   _exit(0);  // SimGrid's teardown is not what is measured
 }
