@@ -56,6 +56,7 @@ class Replay {
     for (const double c : case_.capacity) out.emplace_back(c);
     return out;
   }
+  [[nodiscard]] double routes_kb() const { return static_cast<double>(uses_.size() * sizeof(overlap::Use)) / 1024; }
   [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
   [[nodiscard]] std::size_t peak() const { return peak_; }
 

@@ -79,6 +79,8 @@ int main(int argc, char** argv) {
   const bench::Case& c = run.c;
   auto* zone = sg::create_full_zone("z");
   for (bench::Index i = 0; i < c.hosts; ++i) run.hosts.push_back(zone->create_host("h" + std::to_string(i), 1e9));
+  bench::reset_peak();
+  const double before = bench::data_kb();  // from here on: links and routes, as on our side, then the flows
   std::vector<sg::Link*> links;
   for (std::size_t i = 0; i < c.capacity.size(); ++i)
     links.push_back(zone->create_link("l" + std::to_string(i), c.capacity[i])->set_latency(0.0)->seal());
@@ -96,8 +98,6 @@ int main(int argc, char** argv) {
     run.completed(static_cast<bench::Index>(reinterpret_cast<std::uintptr_t>(a.get_data<void>()) - 1));
   });
   sg::Engine::on_time_advance_cb([](double) { run.ended.clear(); });
-  bench::reset_peak();
-  const double before = bench::data_kb();
   run.begin = bench::cpu_seconds();
   run.start_all();
   engine.run();
