@@ -56,8 +56,7 @@ struct Comm {
   // Rank that is `steps` further along the ring, in the direction of travel.
   [[nodiscard]] DeviceId next(DeviceId d, std::uint32_t steps = 1) const {
     const std::uint32_t forward = reversed ? ranks - steps % ranks : steps;
-    const std::uint32_t at = position[d.index()] + forward;
-    return ring[at < ranks ? at : at < 2 * ranks ? at - ranks : at % ranks];
+    return ring[(position[d.index()] + forward) % ranks];
   }
   [[nodiscard]] DeviceId previous(DeviceId d, std::uint32_t steps = 1) const { return next(d, ranks - steps % ranks); }
 };
