@@ -17,7 +17,6 @@ constexpr std::uint32_t kPlane = kWarpValues / 8;
 constexpr std::uint32_t kHeader = 16;
 constexpr std::uint32_t kCodes = 7;
 constexpr std::uint32_t kSample = 8192;
-constexpr std::uint32_t kAll = 0xffffffffU;
 constexpr std::uint32_t kNotNumbers = 0x7fff7fffU;
 
 __device__ std::uint16_t* place(const DevicePiece* pieces, std::uint32_t count, std::uint64_t value, bool source) {
@@ -85,10 +84,10 @@ __device__ std::uint32_t before(std::uint32_t own, std::uint32_t& all) {
   std::uint32_t sum = own;
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
-    const std::uint32_t got = __shfl_up_sync(kAll, sum, step);
+    const std::uint32_t got = shuffle_up(sum, static_cast<unsigned int>(step));
     if (lane >= static_cast<std::uint32_t>(step)) sum += got;
   }
-  all = __shfl_sync(kAll, sum, 31);
+  all = shuffle(sum, 31);
   return sum - own;
 }
 
@@ -218,7 +217,7 @@ __global__ void __launch_bounds__(kThreads) window_encode(CodedBlock c) {
       first = total > 0 ? atomicAdd(header + 1, total) : 0;
       first_escapes(c)[b] = first;
     }
-    first = __shfl_sync(kAll, first, 0);
+    first = shuffle(first, 0);
 #pragma unroll
     for (std::uint32_t s = 0; s < kSubBlocks; ++s) {
       std::uint32_t at = first + next[s];

@@ -27,7 +27,24 @@ __device__ inline void from_float(float v, Bfloat16& out) {
 __device__ inline std::uint64_t clock_ns() {
   return __builtin_amdgcn_s_memrealtime() * 10;
 }
+// Groups of 32 threads, as on NVIDIA chips, whatever the width of a wavefront.
+template <class T>
+__device__ T shuffle(T v, int lane) {
+  return __shfl(v, lane, 32);
+}
+template <class T>
+__device__ T shuffle_up(T v, unsigned int by) {
+  return __shfl_up(v, by, 32);
+}
 #else
+template <class T>
+__device__ T shuffle(T v, int lane) {
+  return __shfl_sync(0xffffffffU, v, lane);
+}
+template <class T>
+__device__ T shuffle_up(T v, unsigned int by) {
+  return __shfl_up_sync(0xffffffffU, v, by);
+}
 using Bfloat16 = __nv_bfloat16;
 __device__ inline float to_float(Bfloat16 v) {
   return __bfloat162float(v);
