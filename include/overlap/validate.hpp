@@ -121,5 +121,7 @@ struct Validation {
   std::vector<Prediction> predictions;  // by record
 };
 Validation validate(const RecordSet& set, const Device& device, const Topology& topology, const ReplayOptions& options);
+// The same of predictions made elsewhere, one a record.
+Validation score(const RecordSet& set, std::vector<Prediction> predictions);
 
 }  // namespace overlap

@@ -36,6 +36,9 @@ struct Report {
   std::vector<Score> curve;  // --learning-curve
   std::vector<std::string> notes;
   std::string topology_base;
+  // What files of their own held, before records added theirs: cross-validation starts from these.
+  std::vector<TimedCollective> measured_collectives;
+  std::vector<PairRate> measured_pairs;
   std::vector<std::string> written;
 };
 
@@ -51,6 +54,22 @@ void cross_validate_collectives(Report& report);
 void write_collectives(config::Value& device_file, const Report& report, const Device& device);
 double collective_time(const CollectiveTable& t, Bytes bytes);  // seconds
 void fit_links(Report& report, const Topology& base, config::Value& topology_file);
+
+// GEMMs with kernel names into the device's kernel table (kernel_fit.cpp, choice_fit.cpp).
+void fit_kernels(Report& report, Device& device);
+void cross_validate_records(Report& report, const Device& base, const Device& fitted, const Topology& base_topology,
+                            const Topology& fitted_topology, const config::Value& topology_file, std::uint32_t folds);
+
+// Measured records (from_records.cpp, replay_fit.cpp).
+void add_rates(Report& report, Device& device, const RecordSet& set, std::uint32_t source);
+std::vector<TimedCollective> collectives_of(const RecordSet& set, const Device& device, const Topology& topology,
+                                            const Inputs& in);
+void fit_replay(Report& report, Device& device, const Topology& topology, const RecordSet& set);
+bool is_race(const Record& r);
+void fit_race(Report& report, Device& device, const Topology& topology, const RecordSet& set);
+// All that the records tell, into a device and the topology's file; returns the topology as fitted.
+Topology fit_records(Report& report, Device& device, const Topology& base, config::Value& topology_file,
+                     const RecordSet& set);
 
 std::string to_text(const Report& r);
 std::string to_json(const Report& r);

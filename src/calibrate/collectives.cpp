@@ -161,6 +161,23 @@ void score(const Key& key, const Rows& rows, const Device& base, std::vector<dou
   }
 }
 
+// A table of few channels is often measured at large sizes only; below, a collective starts as with the default
+// channels and then moves bytes at the rate of the table's first rows.
+void begin_small(CollectiveTable& t, const Device& device) {
+  constexpr double kSmall = 4096, kMiddle = 524288;
+  const CollectiveKnot first = t.knots.front();
+  if (first.bytes.si() <= 2 * kMiddle) return;
+  const auto it = std::find_if(device.collectives.begin(), device.collectives.end(), [&](const CollectiveTable& o) {
+    return o.kind == t.kind && o.members == t.members && o.channels == device.collective_channels &&
+           o.knots.size() > 1 && o.knots.front().bytes.si() <= 2 * kMiddle;
+  });
+  if (it == device.collectives.end()) return;
+  const double start = std::min(at_size(*it, kSmall), first.time.si());
+  const double line = start + (first.time.si() - start) * (kMiddle - kSmall) / (first.bytes.si() - kSmall);
+  const double middle = std::min(std::max(at_size(*it, kMiddle), line), first.time.si());
+  t.knots.insert(t.knots.begin(), {{Bytes(kSmall), Seconds(start)}, {Bytes(kMiddle), Seconds(middle)}});
+}
+
 // Rows of one size that contradict each other: the one nearer to the line through the neighbours stays.
 std::map<Key, Rows> consistent(Inputs& in) {
   std::map<Key, std::map<double, Rows>> all;
@@ -208,12 +225,13 @@ void fit_collectives(Report& report, Device& device) {
   std::vector<double> before, after;
   const Device base = device;
   for (const auto& [key, rows] : consistent(report.inputs)) {
-    const CollectiveTable t = table_of(key, rows, device.collective_channels);
+    CollectiveTable t = table_of(key, rows, device.collective_channels);
     if (t.knots.size() < 2) {
       fit.notes.push_back(fmt::format("{} of {}: one size is no table; left as it was", t.kind, t.members));
       continue;
     }
     add_line(fit, key, rows);
+    begin_small(t, device);
     score(key, rows, base, before, after);
     fit.notes.push_back(fmt::format("{} of {}, {} SMs: {} knots from {} rows, {:.4g} to {:.4g} bytes", t.kind,
                                     t.members, t.channels, t.knots.size(), rows.size(), t.knots.front().bytes.si(),

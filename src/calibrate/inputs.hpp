@@ -71,7 +71,8 @@ struct Inputs {
   std::vector<std::string> record_files;
   RecordSet records;  // of all record files
 
-  [[nodiscard]] std::string where(Place p) const;  // "file:line"
+  [[nodiscard]] std::string where(Place p) const;                // "file:line"
+  [[nodiscard]] Place place_of(const std::string& where) const;  // the reverse
   void reject(Place p, std::string why);
 };
 

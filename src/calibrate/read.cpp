@@ -135,6 +135,15 @@ std::string Inputs::where(Place p) const {
   return p.line == 0 ? sources[p.source].file : fmt::format("{}:{}", sources[p.source].file, p.line);
 }
 
+Place Inputs::place_of(const std::string& where) const {
+  const std::size_t colon = where.rfind(':');
+  for (std::uint32_t i = 0; i < sources.size(); ++i) {
+    if (where.compare(0, colon, sources[i].file) != 0 || colon == std::string::npos) continue;
+    return {i, static_cast<std::uint32_t>(number(std::string_view(where).substr(colon + 1)).value_or(0))};
+  }
+  return {};
+}
+
 void Inputs::reject(Place p, std::string why) {
   ++sources[p.source].rejected;
   rejected.push_back({p, std::move(why)});

@@ -75,12 +75,25 @@ int run(const Request& q) {
   reject_inconsistent(report.inputs, base);
   Device device = base;
   fit_gemms(report, device);
-  fit_collectives(report, device);
+  fit_kernels(report, device);
+  report.measured_collectives = report.inputs.collectives;
+  report.measured_pairs = report.inputs.pairs;
   config::Value topology;
   if (!q.topology.empty()) {
     report.topology_base = config::resolve(q.topology, "", "topologies");
     topology = config::parse_file(report.topology_base);
-    fit_links(report, load_topology(q.topology), topology);
+    const Topology links = load_topology(q.topology);
+    const config::Value file = topology;
+    const Topology fitted = fit_records(report, device, links, topology, report.inputs.records);
+    if (q.cross_validate > 0) {
+      cross_validate_records(report, base, device, links, fitted, file, static_cast<std::uint32_t>(q.cross_validate));
+    }
+  } else {
+    if (!report.inputs.records.records.empty()) {
+      report.notes.emplace_back(
+          "records of copies, collectives and schedules were not used: they need --topology BASE");
+    }
+    fit_collectives(report, device);
   }
   if (q.cross_validate > 0) {
     cross_validate_gemms(report, base, static_cast<std::uint32_t>(q.cross_validate));

@@ -171,12 +171,18 @@ class Variants {
 
 Validation validate(const RecordSet& set, const Device& device, const Topology& topology,
                     const ReplayOptions& options) {
+  std::vector<Prediction> predictions;
+  Variants variants(device, options.unseen);
+  for (const Record& r : set.records) predictions.push_back(predict(r, variants.of(r), topology, options));
+  return score(set, std::move(predictions));
+}
+
+Validation score(const RecordSet& set, std::vector<Prediction> predictions) {
   Validation v;
+  v.predictions = std::move(predictions);
   std::vector<std::size_t> all;
   std::map<std::string, std::vector<std::size_t>> groups;
-  Variants variants(device, options.unseen);
   for (std::size_t i = 0; i < set.records.size(); ++i) {
-    v.predictions.push_back(predict(set.records[i], variants.of(set.records[i]), topology, options));
     all.push_back(i);
     groups[set.records[i].group()].push_back(i);
   }

@@ -1,0 +1,156 @@
+// Costs of streams, events, copies and joins: the values with which replayed records take the time that was measured.
+// The model of a record is that of `validate`, so a coefficient means here what it means there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "calibrate/calibrate.hpp"
+#include "calibrate/solver.hpp"
+#include "calibrate/text.hpp"
+#include "overlap/kernel_table.hpp"
+
+namespace overlap::calibrate {
+namespace {
+
+struct Tuned {
+  std::string_view name, unit;
+  double scale, high, prior;  // of the unit in SI; largest value and width of the prior, in the unit
+  double (*get)(const Device&);
+  void (*set)(Device&, KernelTable*, double);  // the table is null where the device has none
+};
+#define OVERLAP_STREAM(member)                          \
+  [](const Device& d) { return d.stream.member.si(); }, \
+      [](Device& d, KernelTable*, double v) { d.stream.member = Seconds(v); }
+constexpr std::array kTuned = {
+    Tuned{"stream/join", "us", 1e-6, 60, 20, OVERLAP_STREAM(join)},
+    Tuned{"stream/remote_join", "us", 1e-6, 80, 20, OVERLAP_STREAM(remote_join)},
+    Tuned{"stream/release_join", "us", 1e-6, 80, 20, OVERLAP_STREAM(release_join)},
+    Tuned{"stream/kernel_gap", "us", 1e-6, 10, 2, OVERLAP_STREAM(kernel_gap)},
+    Tuned{"stream/satisfied_wait", "us", 1e-6, 10, 2, OVERLAP_STREAM(satisfied_wait)},
+    Tuned{"stream/local_wait", "us", 1e-6, 40, 5, OVERLAP_STREAM(local_wait)},
+    Tuned{"stream/remote_wait", "us", 1e-6, 40, 5, OVERLAP_STREAM(remote_wait)},
+    Tuned{"stream/copy_start", "us", 1e-6, 20, 5, OVERLAP_STREAM(copy_start)},
+    Tuned{"stream/copy_gap", "us", 1e-6, 10, 2, OVERLAP_STREAM(copy_gap)},
+    Tuned{"gemm/busy_node", "", 1, 0.3, 0.05, [](const Device& d) { return d.gemm.busy_node; },
+          [](Device& d, KernelTable*, double v) { d.gemm.busy_node = v; }},
+    Tuned{"GEMM beside copies out: slower by", "", 1, 0.4, 0.1,
+          [](const Device& d) { return d.gemm.kernels ? d.gemm.kernels->copy_out : 0.0; },
+          [](Device&, KernelTable* t, double v) {
+            if (t != nullptr) t->copy_out = v;
+          }},
+    Tuned{"GEMM beside copies in: slower by", "", 1, 0.4, 0.1,
+          [](const Device& d) { return d.gemm.kernels ? d.gemm.kernels->copy_in : 0.0; },
+          [](Device&, KernelTable* t, double v) {
+            if (t != nullptr) t->copy_in = v;
+          }},
+};
+#undef OVERLAP_STREAM
+
+// Records whose time no race and no collective decides.
+bool plain(const Record& r) {
+  static constexpr std::array<std::string_view, 8> kKinds = {"gemm",     "ag_gemm",      "gemm_rs", "empty",
+                                                             "peer_uni", "peer_chunked", "peer_bi", "contention"};
+  if (std::find(kKinds.begin(), kKinds.end(), r.kind) == kKinds.end()) return false;
+  if (r.fused || !r.graph.empty() || r.method.clock_ratio != 1.0 || contains(r.schedule, "nccl")) return false;
+  return r.schedule != "dma_bi_local";
+}
+
+// One standard error of the record's median, and what the model cannot know.
+double noise_of(const Record& r) {
+  const double spread = (r.max - r.min) / r.median / 3;
+  return std::hypot(0.006, spread);
+}
+
+Errors errors_on(const std::vector<const Record*>& records, const Device& d, const Topology& t) {
+  std::vector<double> off;
+  for (const Record* r : records) off.push_back(predict(*r, d, t, {}).median / r->median - 1);
+  return errors_of(off);
+}
+
+// Half of the fit's records are enough when there are many; every schedule and size stays.
+constexpr std::size_t kMost = 500;
+
+}  // namespace
+
+bool is_race(const Record& r) {
+  return r.d > 1 && r.schedule == "interdecom_nccl" && (r.kind == "ag_gemm" || r.kind == "gemm_rs");
+}
+
+void fit_replay(Report& report, Device& device, const Topology& topology, const RecordSet& set) {
+  std::vector<const Record*> use;
+  for (const Record& r : set.records) {
+    if (plain(r)) use.push_back(&r);
+  }
+  if (use.size() < 20) return;
+  const std::vector<const Record*> all = use;
+  while (use.size() > kMost) {
+    std::vector<const Record*> half;
+    for (std::size_t i = 0; i < use.size(); i += 2) half.push_back(use[i]);
+    use = std::move(half);
+  }
+  Fit fit{"streams, events and copies, by replay", errors_on(all, device, topology), {}, {}, {}};
+  LeastSquares p;
+  p.residuals = use.size();
+  p.loss = 1.5;
+  p.step = 1e-4;
+  p.iterations = 25;
+  for (const Tuned& t : kTuned) {
+    p.lower.push_back(0);
+    p.upper.push_back(t.high);
+    p.start.push_back(std::clamp(t.get(device) / t.scale, 0.001 * t.high, 0.999 * t.high));
+    p.prior.push_back(t.prior);
+  }
+  Device trial = device;
+  const auto table = device.gemm.kernels ? std::make_shared<KernelTable>(*device.gemm.kernels) : nullptr;
+  if (table) trial.gemm.kernels = table;
+  const auto apply = [&](std::span<const double> x) {
+    for (std::size_t i = 0; i < kTuned.size(); ++i) kTuned[i].set(trial, table.get(), x[i] * kTuned[i].scale);
+  };
+  p.evaluate = [&](std::span<const double> x, std::span<double> r) {
+    apply(x);
+    for (std::size_t i = 0; i < use.size(); ++i) {
+      r[i] = std::log(predict(*use[i], trial, topology, {}).median / use[i]->median) / noise_of(*use[i]);
+    }
+  };
+  const Solution s = solve(p);
+  apply(s.p);
+  for (std::size_t i = 0; i < kTuned.size(); ++i) {
+    const Tuned& t = kTuned[i];
+    if (!table && contains(t.name, " ")) continue;
+    fit.coefficients.push_back({std::string(t.name), s.p[i], s.sigma[i], std::string(t.unit), "replayed records",
+                                static_cast<std::uint32_t>(use.size()), t.get(device) / t.scale});
+  }
+  if (table) table->path.clear();  // differs from its file: written anew
+  device = trial;
+  fit.after = errors_on(all, device, topology);
+  report.fits.push_back(std::move(fit));
+}
+
+void fit_race(Report& report, Device& device, const Topology& topology, const RecordSet& set) {
+  std::vector<const Record*> races;
+  for (const Record& r : set.records) {
+    if (is_race(r) && r.method.clock_ratio == 1.0) races.push_back(&r);
+  }
+  if (races.size() < 10) return;
+  Fit fit{"race of collective and GEMM", errors_on(races, device, topology), {}, {}, {}};
+  const double before = device.stream.race_window.si() * 1e6;
+  double best_score = 1e300, best = before;
+  for (const double us : {0.0, 2.0, 4.0, 7.0, 10.0, 14.0, 20.0, 30.0}) {
+    device.stream.race_window = Seconds(us * 1e-6);
+    const Errors e = errors_on(races, device, topology);
+    const double score = e.median_pct + 0.25 * e.p90_pct;
+    if (score < best_score) {
+      best_score = score;
+      best = us;
+      fit.after = e;
+    }
+  }
+  device.stream.race_window = Seconds(best * 1e-6);
+  fit.coefficients.push_back({"stream/race_window", best, std::max(1.0, 0.3 * best), "us", "best of eight values tried",
+                              static_cast<std::uint32_t>(races.size()), before});
+  report.fits.push_back(std::move(fit));
+}
+
+}  // namespace overlap::calibrate
