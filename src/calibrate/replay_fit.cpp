@@ -31,7 +31,7 @@ constexpr std::array kTuned = {
     Tuned{"stream/satisfied_wait", "us", 1e-6, 10, 2, OVERLAP_STREAM(satisfied_wait)},
     Tuned{"stream/local_wait", "us", 1e-6, 40, 5, OVERLAP_STREAM(local_wait)},
     Tuned{"stream/remote_wait", "us", 1e-6, 40, 5, OVERLAP_STREAM(remote_wait)},
-    Tuned{"stream/copy_start", "us", 1e-6, 20, 5, OVERLAP_STREAM(copy_start)},
+    Tuned{"stream/copy_start", "us", 1e-6, 20, 1, OVERLAP_STREAM(copy_start)},
     Tuned{"stream/copy_gap", "us", 1e-6, 10, 2, OVERLAP_STREAM(copy_gap)},
     Tuned{"gemm/busy_node", "", 1, 0.3, 0.05, [](const Device& d) { return d.gemm.busy_node; },
           [](Device& d, KernelTable*, double v) { d.gemm.busy_node = v; }},

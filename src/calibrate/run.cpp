@@ -31,7 +31,13 @@ void write_kernels(Report& report, const Request& q, config::Value& value, const
   config::set_member(value, "gemm/kernels", config::text_value(file.filename().string()));
 }
 
+// The base's relative path to its schema is not that of the file written.
+void drop_schema(config::Value& value) {
+  std::erase_if(value.members, [](const auto& m) { return m.first == "$schema"; });
+}
+
 void write_topology(Report& report, const Request& q, config::Value value) {
+  drop_schema(value);
   config::set_member(value, "name", config::text_value(config::stem_of(q.topology_out)));
   const config::Value* old = value.find("source");
   config::set_member(value, "source",
@@ -43,6 +49,7 @@ void write_topology(Report& report, const Request& q, config::Value value) {
 }
 
 void write_device(Report& report, const Request& q, config::Value value, const Device& base, const Device& device) {
+  drop_schema(value);
   for (const Fit& f : report.fits) apply(value, f, report.inputs);
   write_kernels(report, q, value, device);
   if (!device.collectives.empty()) write_collectives(value, report, device);
