@@ -81,73 +81,61 @@ std::vector<Tensor> outputs(GraphBuilder& b, const Workload& w) {
 
 // ---- parameters --------------------------------------------------------------------------------------------------
 
-ParamInfo mover_param(bool library, std::string_view fallback) {
+ParamInfo integer_param(std::string_view name, std::string_view unit, std::string_view summary, std::int64_t fallback,
+                        std::int64_t min, std::int64_t max, std::initializer_list<std::int64_t> search) {
   ParamInfo p;
-  p.name = "mover";
-  p.summary = library ? "who moves the data: copy engines (DMA), thread blocks on SMs, or a library collective"
-                      : "who moves the data: copy engines (DMA) or thread blocks on SMs";
+  p.name = name;
+  p.unit = unit;
+  p.summary = summary;
+  p.fallback = fallback;
+  p.min = min;
+  p.max = max;
+  for (const std::int64_t v : search) p.search.emplace_back(v);
+  return p;
+}
+
+ParamInfo choice_param(std::string_view name, std::string_view summary, std::string_view fallback,
+                       std::initializer_list<const char*> choices) {
+  ParamInfo p;
+  p.name = name;
+  p.summary = summary;
   p.fallback = std::string(fallback);
-  p.choices = {"dma", "sm"};
-  p.search = {std::string("dma"), std::string("sm")};
-  if (library) {
-    p.choices.emplace_back("library");
-    p.search.emplace_back(std::string("library"));
+  for (const char* c : choices) {
+    p.choices.emplace_back(c);
+    p.search.emplace_back(std::string(c));
   }
   return p;
 }
 
+ParamInfo mover_param(bool library, std::string_view fallback) {
+  if (library)
+    return choice_param("mover",
+                        "who moves the data: copy engines (DMA), thread blocks on SMs, or a library collective",
+                        fallback, {"dma", "sm", "library"});
+  return choice_param("mover", "who moves the data: copy engines (DMA) or thread blocks on SMs", fallback,
+                      {"dma", "sm"});
+}
 ParamInfo path_param() {
-  ParamInfo p;
-  p.name = "path";
-  p.summary = "dma and sm: every rank to every rank at once, or neighbour to neighbour round a ring";
-  p.fallback = std::string("direct");
-  p.choices = {"direct", "ring"};
-  p.search = {std::string("direct"), std::string("ring")};
-  return p;
+  return choice_param("path", "dma and sm: every rank to every rank at once, or neighbour to neighbour round a ring",
+                      "direct", {"direct", "ring"});
 }
-
 ParamInfo ctas_param() {
-  ParamInfo p;
-  p.name = "ctas";
-  p.unit = "CTAs";
-  p.summary = "mover sm: thread blocks of a device that move data, shared by its communication lanes";
-  p.fallback = std::int64_t{16};
-  p.min = 1;
-  p.max = 1024;
-  return p;
+  return integer_param("ctas", "CTAs",
+                       "mover sm: thread blocks of a device that move data, shared by its communication lanes", 16, 1,
+                       1024, {});
 }
-
 ParamInfo channels_param() {
-  ParamInfo p;
-  p.name = "channels";
-  p.unit = "SMs";
-  p.summary = "mover library: SMs that each member holds; 0 = the library's default";
-  p.fallback = std::int64_t{0};
-  p.min = 0;
-  p.max = 1024;
-  return p;
+  return integer_param("channels", "SMs", "mover library: SMs that each member holds; 0 = the library's default", 0, 0,
+                       1024, {});
 }
-
 ParamInfo spare_sms_param() {
-  ParamInfo p;
-  p.name = "spare_sms";
-  p.unit = "SMs";
-  p.summary = "SMs that the GEMMs leave free for communication kernels";
-  p.fallback = std::int64_t{0};
-  p.min = 0;
-  p.max = 1024;
-  return p;
+  return integer_param("spare_sms", "SMs", "SMs that the GEMMs leave free for communication kernels", 0, 0, 1024, {});
 }
-
 ParamInfo reduce_sms_param() {
-  ParamInfo p;
-  p.name = "reduce_sms";
-  p.unit = "SMs";
-  p.summary = "sums by copies: SMs that the fused GEMM leaves to the kernels that add; -1 = an eighth, 0 = none";
-  p.fallback = std::int64_t{-1};
-  p.min = -1;
-  p.max = 1024;
-  return p;
+  return integer_param(
+      "reduce_sms", "SMs",
+      "sums by copies: SMs that the fused GEMM leaves to the kernels that add; -1 = an eighth, 0 = none", -1, -1, 1024,
+      {});
 }
 
 Comm comm_of(const ScheduleContext& ctx, std::uint32_t lanes) {

@@ -33,6 +33,11 @@ void push_rows(std::vector<Slice>& stack, std::span<const Slice> from, std::uint
 std::vector<Tensor> outputs(GraphBuilder& b, const Workload& w);
 
 // ---- parameters --------------------------------------------------------------------------------------------------
+// Integer and choice parameters in one line. The choices of choice_param are all searched.
+ParamInfo integer_param(std::string_view name, std::string_view unit, std::string_view summary, std::int64_t fallback,
+                        std::int64_t min, std::int64_t max, std::initializer_list<std::int64_t> search);
+ParamInfo choice_param(std::string_view name, std::string_view summary, std::string_view fallback,
+                       std::initializer_list<const char*> choices);
 ParamInfo mover_param(bool library, std::string_view fallback);  // "mover": dma, sm, and library where it may
 ParamInfo path_param();                                          // "path": direct, ring
 ParamInfo ctas_param();                                          // "ctas": thread blocks of SM-driven movers

@@ -48,25 +48,6 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
   return p2p_closed_form(ctx, times, comm_for(ctx), chunks(ctx));
 }
 
-std::vector<ParamInfo> params() {
-  ParamInfo pieces;
-  pieces.name = "chunks";
-  pieces.unit = "pieces";
-  pieces.summary = "pieces of each remote slice";
-  pieces.fallback = std::int64_t{1};
-  pieces.min = 1;
-  pieces.max = 4096;
-  pieces.search = {std::int64_t{1}, std::int64_t{2}, std::int64_t{4}};
-  ParamInfo flight;
-  flight.name = "in_flight";
-  flight.unit = "peers";
-  flight.summary = "peers that a rank exchanges with at once; 0 = all";
-  flight.fallback = std::int64_t{1};
-  flight.max = 4096;
-  flight.search = {std::int64_t{1}, std::int64_t{0}};
-  return {pieces, flight, mover_param(false, "dma"), ctas_param(), spare_sms_param()};
-}
-
 }  // namespace
 
 ScheduleInfo commfuse_schedule() {
@@ -74,7 +55,10 @@ ScheduleInfo commfuse_schedule() {
           .summary = "slices between peers, a GEMM a slice: own slice first (gather) or last (scatter)",
           .source = "CommFuse (arXiv 2604.24013), TPSP, UP and DP",
           .patterns = kPatterns,
-          .params = params(),
+          .params = {integer_param("chunks", "pieces", "pieces of each remote slice", 1, 1, 4096, {1, 2, 4}),
+                     integer_param("in_flight", "peers", "peers that a rank exchanges with at once; 0 = all", 1, 0,
+                                   4096, {1, 0}),
+                     mover_param(false, "dma"), ctas_param(), spare_sms_param()},
           .refuses = refuses,
           .build = build,
           .closed_form = closed_form};

@@ -318,31 +318,26 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
 }
 
 std::vector<ParamInfo> params() {
-  ParamInfo variant;
-  variant.name = "variant";
-  variant.summary = "point of the design space";
-  variant.fallback = std::string("hetero-unfused-1d");
-  variant.choices = {"uniform-fused-1d",   "uniform-fused-2d",   "hetero-fused-1d", "hetero-unfused-1d",
-                     "uniform-unfused-1d", "uniform-unfused-2d", "hetero-fused-2d", "hetero-unfused-2d"};
-  for (std::size_t i = 0; i < 4; ++i) variant.search.emplace_back(variant.choices[i]);
-  ParamInfo chunks;
-  chunks.name = "chunks";
-  chunks.unit = "chunks";
-  chunks.summary = "pieces of a shard; 0 = as many as ranks";
-  chunks.fallback = std::int64_t{0};
-  chunks.max = 4096;
-  chunks.search = {std::int64_t{0}, std::int64_t{2}, std::int64_t{4}};
-  ParamInfo gather;
-  gather.name = "gather";
-  gather.summary = "uniform fused: how own and received chunks become one operand";
-  gather.fallback = std::string("kernel");
-  gather.choices = {"kernel", "copy", "none"};
-  ParamInfo two_d;
-  two_d.name = "two_d";
-  two_d.summary = "2d: how column slices travel; auto packs where copy engines cannot move rectangles";
-  two_d.fallback = std::string("auto");
-  two_d.choices = {"auto", "strided", "packed"};
-  return {variant, chunks, mover_param(true, "dma"), gather, two_d, ctas_param(), channels_param(), spare_sms_param()};
+  ParamInfo variant =
+      choice_param("variant", "point of the design space", "hetero-unfused-1d",
+                   {"uniform-fused-1d", "uniform-fused-2d", "hetero-fused-1d", "hetero-unfused-1d",
+                    "uniform-unfused-1d", "uniform-unfused-2d", "hetero-fused-2d", "hetero-unfused-2d"});
+  variant.search.resize(4);  // those that the paper keeps
+  ParamInfo gather = choice_param("gather", "uniform fused: how own and received chunks become one operand", "kernel",
+                                  {"kernel", "copy", "none"});
+  gather.search.clear();
+  ParamInfo two_d =
+      choice_param("two_d", "2d: how column slices travel; auto packs where copy engines cannot move rectangles",
+                   "auto", {"auto", "strided", "packed"});
+  two_d.search.clear();
+  return {variant,
+          integer_param("chunks", "chunks", "pieces of a shard; 0 = as many as ranks", 0, 0, 4096, {0, 2, 4}),
+          mover_param(true, "dma"),
+          gather,
+          two_d,
+          ctas_param(),
+          channels_param(),
+          spare_sms_param()};
 }
 
 }  // namespace

@@ -15,18 +15,6 @@ using namespace blocks;
 
 const std::vector<Pattern> kPatterns = {Pattern::ag_gemm, Pattern::gemm_rs};
 
-ParamInfo degree_param() {
-  ParamInfo p;
-  p.name = "d";
-  p.unit = "stages";
-  p.summary = "stages that the tokens are cut into";
-  p.fallback = std::int64_t{4};
-  p.min = 1;
-  p.max = 4096;
-  p.search = {std::int64_t{2}, std::int64_t{4}, std::int64_t{8}};
-  return p;
-}
-
 std::optional<Refusal> refuses(const ScheduleContext& ctx) {
   return refuse_common(ctx, kPatterns);
 }
@@ -68,8 +56,8 @@ ScheduleInfo interdecom_schedule() {
           .summary = "d stages: the collective of one stage beside the GEMM of another",
           .source = "Compass (arXiv 2609.10549), decomposition; Megatron-LM data slicing",
           .patterns = kPatterns,
-          .params = {degree_param(), mover_param(true, "dma"), path_param(), ctas_param(), channels_param(),
-                     spare_sms_param()},
+          .params = {integer_param("d", "stages", "stages that the tokens are cut into", 4, 1, 4096, {2, 4, 8}),
+                     mover_param(true, "dma"), path_param(), ctas_param(), channels_param(), spare_sms_param()},
           .refuses = refuses,
           .build = build,
           .closed_form = closed_form};

@@ -297,26 +297,6 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
   return refuse_common(ctx, kPatterns);
 }
 
-ParamInfo variant_param() {
-  ParamInfo p;
-  p.name = "variant";
-  p.summary = "how chunks travel";
-  p.fallback = std::string("single_ring");
-  p.choices = {"single_ring", "double_ring", "all_to_all"};
-  for (const std::string& c : p.choices) p.search.emplace_back(c);
-  return p;
-}
-
-ParamInfo in_flight_param() {
-  ParamInfo p;
-  p.name = "in_flight";
-  p.unit = "peers";
-  p.summary = "all_to_all: peers that a rank sends to at once; 0 = all";
-  p.fallback = std::int64_t{0};
-  p.max = 4096;
-  return p;
-}
-
 }  // namespace
 
 ScheduleInfo intrafusion_schedule() {
@@ -324,7 +304,12 @@ ScheduleInfo intrafusion_schedule() {
           .summary = "one fused GEMM a rank, tiles gated by (or signalling) chunks that travel meanwhile",
           .source = "Compass (arXiv 2609.10549), topology-aware fusion; all_to_all: Flux (arXiv 2406.06858)",
           .patterns = kPatterns,
-          .params = {variant_param(), mover_param(false, "dma"), ctas_param(), in_flight_param(), reduce_sms_param()},
+          .params = {choice_param("variant", "how chunks travel", "single_ring",
+                                  {"single_ring", "double_ring", "all_to_all"}),
+                     mover_param(false, "dma"), ctas_param(),
+                     integer_param("in_flight", "peers", "all_to_all: peers that a rank sends to at once; 0 = all", 0,
+                                   0, 4096, {}),
+                     reduce_sms_param()},
           .refuses = refuses,
           .build = build,
           .closed_form = closed_form};

@@ -24,7 +24,6 @@
 
 #include "schedule/looped_build.hpp"
 #include "schedule/phase_time.hpp"
-#include "schedule/signalled.hpp"
 
 namespace overlap {
 namespace {

@@ -32,16 +32,6 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
   return p2p_closed_form(ctx, times, comm_for(ctx), 1);
 }
 
-ParamInfo order_param() {
-  ParamInfo p;
-  p.name = "order";
-  p.summary = "whole shards handed on round a ring, or taken from their owners in turn";
-  p.fallback = std::string("ring");
-  p.choices = {"ring", "rotate"};
-  p.search = {std::string("ring"), std::string("rotate")};
-  return p;
-}
-
 }  // namespace
 
 ScheduleInfo shard_p2p_schedule() {
@@ -49,7 +39,9 @@ ScheduleInfo shard_p2p_schedule() {
           .summary = "one whole shard from peer to peer a step, a GEMM a shard, own shard first",
           .source = "baseline of FiCCO (arXiv 2512.10236)",
           .patterns = kPatterns,
-          .params = {order_param(), mover_param(false, "dma"), ctas_param(), spare_sms_param()},
+          .params = {choice_param("order", "whole shards handed on round a ring, or taken from their owners in turn",
+                                  "ring", {"ring", "rotate"}),
+                     mover_param(false, "dma"), ctas_param(), spare_sms_param()},
           .refuses = refuses,
           .build = build,
           .closed_form = closed_form};

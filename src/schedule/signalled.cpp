@@ -133,6 +133,11 @@ std::vector<Tensor> signalled_scatter(GraphBuilder& b, const ScheduleContext& ct
   return layer.take_outputs();
 }
 
+std::vector<Tensor> signalled_layer(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in,
+                                    const Signalled& s) {
+  return ctx.workload.pattern == Pattern::ag_gemm ? signalled_gather(b, ctx, in, s) : signalled_scatter(b, ctx, in, s);
+}
+
 namespace {
 
 using Flows = std::vector<std::pair<DeviceId, DeviceId>>;
@@ -221,32 +226,6 @@ std::optional<Refusal> refuse_few_tokens(const ScheduleContext& ctx) {
   const Workload& w = ctx.workload;
   if (w.tokens >= w.tp) return std::nullopt;
   return Refusal{RefusalKind::degree, fmt::format("{} tokens for {} ranks: each needs one", w.tokens, w.tp)};
-}
-
-ParamInfo integer_param(std::string_view name, std::string_view unit, std::string_view summary, std::int64_t fallback,
-                        std::int64_t min, std::int64_t max, std::initializer_list<std::int64_t> search) {
-  ParamInfo p;
-  p.name = name;
-  p.unit = unit;
-  p.summary = summary;
-  p.fallback = fallback;
-  p.min = min;
-  p.max = max;
-  for (const std::int64_t v : search) p.search.emplace_back(v);
-  return p;
-}
-
-ParamInfo choice_param(std::string_view name, std::string_view summary, std::string_view fallback,
-                       std::initializer_list<const char*> choices) {
-  ParamInfo p;
-  p.name = name;
-  p.summary = summary;
-  p.fallback = std::string(fallback);
-  for (const char* c : choices) {
-    p.choices.emplace_back(c);
-    p.search.emplace_back(std::string(c));
-  }
-  return p;
 }
 
 }  // namespace overlap::blocks

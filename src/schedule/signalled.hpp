@@ -20,6 +20,9 @@ std::vector<Tensor> signalled_gather(GraphBuilder& b, const ScheduleContext& ctx
 // With GEMM+AR the owner sends each finished piece to all.
 std::vector<Tensor> signalled_scatter(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in,
                                       const Signalled& s);
+// The one of the two that the pattern needs.
+std::vector<Tensor> signalled_layer(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in,
+                                    const Signalled& s);
 
 // AG+GEMM: shards of `lanes` peers at once, each in equal chunks; parts in the order of the kernel, or as they are
 // ready. GEMM+RS and GEMM+AR by copies: each chunk leaves in its peer's lane when its part is done, sums follow.
@@ -29,11 +32,5 @@ std::optional<ClosedForm> signalled_closed_form(const ScheduleContext& ctx, cons
 
 // Where each rank must have rows of its own: a degree refusal with fewer tokens than ranks.
 std::optional<Refusal> refuse_few_tokens(const ScheduleContext& ctx);
-
-// Integer and choice parameters in one line.
-ParamInfo integer_param(std::string_view name, std::string_view unit, std::string_view summary, std::int64_t fallback,
-                        std::int64_t min, std::int64_t max, std::initializer_list<std::int64_t> search);
-ParamInfo choice_param(std::string_view name, std::string_view summary, std::string_view fallback,
-                       std::initializer_list<const char*> choices);
 
 }  // namespace overlap::blocks

@@ -30,8 +30,7 @@ Signalled signalled_of(const ScheduleContext& ctx) {
 }
 
 std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
-  const Signalled s = signalled_of(ctx);
-  return ctx.workload.pattern == Pattern::ag_gemm ? signalled_gather(b, ctx, in, s) : signalled_scatter(b, ctx, in, s);
+  return signalled_layer(b, ctx, in, signalled_of(ctx));
 }
 
 std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTimes& times) {

@@ -66,53 +66,38 @@ TEST_CASE("every variant moves the same bytes: 7 shards of 1024 x 1024 bf16, 56 
   }
 }
 
-TEST_CASE("uniform-fused-1d: 8 GEMMs of an eighth of the rows, 8 gathers of 1024 x 1024 read and written") {
-  const Totals t = totals("uniform-fused-1d");
-  CHECK(t.shapes.size() == 8);
-  CHECK(all_are(t.shapes, 1024, 1024));
-  CHECK(t.gathers == 8);
-  CHECK(t.gathered == 2 * 2097152.0);
-  CHECK(t.accumulating == 0);
-}
+// Rows and K of the GEMM on the own shard (0: none) and of the others.
+struct Row {
+  const char* variant;
+  std::uint32_t own_rows, own_k;
+  std::size_t gemms;
+  std::uint32_t rows, k;
+  std::size_t accumulating, gathers;
+};
 
-TEST_CASE("uniform-fused-2d: 8 GEMMs of all rows and an eighth of K, 7 of them accumulate, 8 gathers of 8192 x 128") {
-  const Totals t = totals("uniform-fused-2d");
-  CHECK(t.shapes.size() == 8);
-  CHECK(all_are(t.shapes, 8192, 128));
-  CHECK(t.gathers == 8);
-  CHECK(t.gathered == 2 * 2097152.0);
-  CHECK(t.accumulating == 7);
-}
-
-TEST_CASE("hetero-fused-1d: own shard, then 8 GEMMs of 7 chunks, nothing gathered") {
-  const Totals t = totals("hetero-fused-1d");
-  CHECK(t.shapes.size() == 9);
-  CHECK(all_are(std::span(t.shapes).subspan(0, 1), 1024, 1024));
-  CHECK(all_are(std::span(t.shapes).subspan(1), 896, 1024));
-  CHECK(t.gathers == 0);
-  CHECK(t.accumulating == 0);
-}
-
-TEST_CASE("hetero-unfused-1d: own shard, then 56 GEMMs of a 64th of the rows, nothing gathered") {
-  const Totals t = totals("hetero-unfused-1d");
-  CHECK(t.shapes.size() == 57);
-  CHECK(all_are(std::span(t.shapes).subspan(0, 1), 1024, 1024));
-  CHECK(all_are(std::span(t.shapes).subspan(1), 128, 1024));
-  CHECK(t.gathers == 0);
-}
-
-TEST_CASE("the four points that the paper does not keep") {
-  CHECK(all_are(totals("uniform-unfused-1d").shapes, 128, 1024));
-  CHECK(totals("uniform-unfused-1d").shapes.size() == 64);
-  CHECK(all_are(totals("uniform-unfused-2d").shapes, 1024, 128));
-  CHECK(totals("uniform-unfused-2d").accumulating == 56);
-  const Totals fused = totals("hetero-fused-2d");
-  CHECK(all_are(std::span(fused.shapes).subspan(1), 7168, 128));
-  CHECK(fused.accumulating == 7);
-  const Totals unfused = totals("hetero-unfused-2d");
-  CHECK(all_are(std::span(unfused.shapes).subspan(1), 1024, 128));
-  CHECK(unfused.shapes.size() == 57);
-  CHECK(unfused.accumulating == 49);
+TEST_CASE("GEMMs and gathers of every variant, by hand") {
+  const Row table[] = {
+      // The four that the paper keeps.
+      {"uniform-fused-1d", 0, 0, 8, 1024, 1024, 0, 8},         // an eighth of the rows, gathered
+      {"uniform-fused-2d", 0, 0, 8, 8192, 128, 7, 8},          // all rows and an eighth of K, C read again 7 times
+      {"hetero-fused-1d", 1024, 1024, 8, 896, 1024, 0, 0},     // own shard, then 7 chunks a step
+      {"hetero-unfused-1d", 1024, 1024, 56, 128, 1024, 0, 0},  // own shard, then a 64th of the rows each
+      // The other four.
+      {"uniform-unfused-1d", 0, 0, 64, 128, 1024, 0, 0},
+      {"uniform-unfused-2d", 0, 0, 64, 1024, 128, 56, 0},
+      {"hetero-fused-2d", 1024, 1024, 8, 7168, 128, 7, 0},
+      {"hetero-unfused-2d", 1024, 1024, 56, 1024, 128, 49, 0}};
+  for (const Row& r : table) {
+    INFO(r.variant);
+    const Totals t = totals(r.variant);
+    const std::size_t own = r.own_rows > 0 ? 1 : 0;
+    REQUIRE(t.shapes.size() == own + r.gemms);
+    if (own > 0) CHECK(all_are(std::span(t.shapes).subspan(0, 1), r.own_rows, r.own_k));
+    CHECK(all_are(std::span(t.shapes).subspan(own), r.rows, r.k));
+    CHECK(t.accumulating == r.accumulating);
+    CHECK(t.gathers == r.gathers);
+    if (r.gathers > 0) CHECK(t.gathered == 2 * 2097152.0);  // 1024 x 1024 or 8192 x 128 bf16, read and written
+  }
 }
 
 TEST_CASE("without 2D copy engines slices are packed and sent as 1D copies of equal size") {
