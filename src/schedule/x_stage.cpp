@@ -2,10 +2,12 @@
 // wait in a finite post-issue buffer (a tank of capacity Q that drains at R), and only a full buffer holds the producer
 // up. GEMM+RS by pieces: GEMM of a piece of another owner's rows, then its stores, on one lane.
 //
-//   order     burst: pieces for others one after another, own pieces last. reshape: own pieces, which store nothing,
-//   lie
-//             between the others so that each burst has a gap to drain in (the paper interleaves tiles of an
-//             independent GEMM; the own pieces stand in for them here, ours).
+//   order     burst: pieces for others one after another, own pieces last. reshape: something that stores nothing
+//             between the bursts, so that each has a gap to drain in.
+//   l1        what that is. l1 > 0: pieces of the next wave's first linear, l1 times the FLOPs of this GEMM, by the
+//             paper's greedy rule: a piece of this GEMM only when the first linear leads by `lead` rows, else one of
+//             the first linear; burst: the whole first linear before. It is work on top of the layer's, so compare the
+//             two orders, not with schedules that do not do it. l1 = 0: the own pieces stand in for it (ours).
 //   coupling  piggyback: the next piece starts when the stores are issued. coupled: when they are delivered (the wrong
 //             alternative that the paper compares with).
 //
@@ -13,6 +15,7 @@
 // max(T0 + G, V/R) while V <= Q + R T0; beyond, a finite buffer adds (V - Q)/R + G as a third term.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "schedule/phase_time.hpp"
 #include "schedule/signalled.hpp"
@@ -35,12 +38,38 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
 struct Step {
   DeviceId owner;
   Extent rows;
+  bool first_linear = false;
 };
+
+std::uint32_t count(const ScheduleContext& ctx, std::string_view name) {
+  return static_cast<std::uint32_t>(ctx.params.integer(name));
+}
+
+// The first linear's pieces among those of `second`, each for the same rows.
+std::vector<Step> with_first_linear(const ScheduleContext& ctx, const std::vector<Step>& second) {
+  std::uint32_t lead = count(ctx, "lead");
+  if (ctx.params.text("order") == "burst") lead = ctx.workload.tokens;
+  if (lead == 0 && !second.empty()) lead = second[0].rows.size;
+  std::vector<Step> out;
+  std::size_t first = 0;
+  std::uint32_t ahead = 0;  // rows
+  for (const Step& s : second) {
+    for (; first < second.size() && (ahead < lead || ahead < s.rows.size); ++first) {
+      out.push_back(second[first]);
+      out.back().first_linear = true;
+      ahead += second[first].rows.size;
+    }
+    out.push_back(s);
+    ahead -= s.rows.size;
+  }
+  return out;
+}
 
 // Pieces of rank r in order of execution.
 std::vector<Step> steps(const ScheduleContext& ctx, DeviceId r) {
   const Workload& w = ctx.workload;
-  const auto pieces = static_cast<std::uint32_t>(ctx.params.integer("pieces"));
+  const std::uint32_t pieces = count(ctx, "pieces");
+  const bool l1 = count(ctx, "l1") > 0;
   std::vector<Step> remote;
   std::vector<Step> own;
   for (std::uint32_t c = 0; c < pieces; ++c) {
@@ -51,10 +80,10 @@ std::vector<Step> steps(const ScheduleContext& ctx, DeviceId r) {
     }
   }
   std::vector<Step> out;
-  if (ctx.params.text("order") == "burst" || own.empty()) {
+  if (l1 || ctx.params.text("order") == "burst" || own.empty()) {
     out = remote;
     out.insert(out.end(), own.begin(), own.end());
-    return out;
+    return l1 ? with_first_linear(ctx, out) : out;
   }
   // Own piece j after its share of the remote ones.
   std::size_t next = 0;
@@ -65,6 +94,48 @@ std::vector<Step> steps(const ScheduleContext& ctx, DeviceId r) {
   out.insert(out.end(), own.begin() + static_cast<std::ptrdiff_t>(next), own.end());
   return out;
 }
+
+// The next wave's first linear on one rank: Y1 = X1 W1, X1 [tokens, out], W1 [out, l1 in/P].
+class FirstLinear {
+ public:
+  FirstLinear(GraphBuilder& b, const ScheduleContext& ctx, DeviceId d) : b_(b), ctx_(ctx) {
+    const Workload& w = ctx.workload;
+    const std::uint32_t l1 = count(ctx, "l1");
+    const Extent mine = piece(w.in, w.tp, d.v);
+    y_.device = d;
+    y_.problem = 1;
+    y_.global_col = l1 * mine.begin;
+    const auto matrix = [&](Matrix m, std::uint32_t rows, std::uint32_t cols, std::uint32_t col,
+                            std::string_view name) {
+      const BufferRole role = m == Matrix::w ? BufferRole::weight : BufferRole::input;
+      const Slice s = b.all(b.buffer(d, rows, cols, w.operand, role, name));
+      b.input({m, 1, 0, col, s});
+      return s;
+    };
+    x_ = matrix(Matrix::x, w.tokens, w.out, 0, "next X");
+    w_ = matrix(Matrix::w, w.out, l1 * mine.size, y_.global_col, "first W");
+    y_.slices = {b.all(b.buffer(d, w.tokens, l1 * mine.size, w.output, BufferRole::output, "next H"))};
+  }
+  void run(Extent rows, std::span<const Dep> waits) {
+    const auto part = [&](Slice s) {
+      s.row = rows.begin;
+      s.rows = rows.size;
+      return s;
+    };
+    const OpId op = b_.gemm(compute_lane(b_, y_.device), gemm_work(ctx_, {rows.size, w_.cols, x_.cols}, y_.device),
+                            std::array{part(x_)}, std::array{w_}, std::array{part(y_.slices[0])},
+                            {.deps = waits, .label = b_.label("first linear")});
+    y_.ready.push_back({op, {}});
+  }
+  [[nodiscard]] const Tensor& output() const { return y_; }
+
+ private:
+  GraphBuilder& b_;
+  const ScheduleContext& ctx_;
+  Slice x_;
+  Slice w_;
+  Tensor y_;
+};
 
 std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
   const Workload& w = ctx.workload;
@@ -83,12 +154,19 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
     sums[owner.index()].push_back({rows, {}, {}});
     return sums[owner.index()].back();
   };
+  std::vector<Tensor> more;
   Transfer store;
   store.mover = Mover::remote_store;
   for (std::uint32_t r = 0; r < w.tp; ++r) {
     const DeviceId d(r);
     std::vector<Dep> waits;
+    std::optional<FirstLinear> first;
+    if (count(ctx, "l1") > 0 && piece(w.in, w.tp, r).size > 0) first.emplace(b, ctx, d);
     for (const Step& s : steps(ctx, d)) {
+      if (s.first_linear) {
+        if (first) first->run(s.rows, waits);
+        continue;
+      }
       const OpId gemm =
           layer.gemm(d, {s.rows, layer.cols(), waits}, b.label("GEMM rows of {}", s.owner.v), compute_lane(b, d));
       Sum& sum = sum_of(s.owner, s.rows);
@@ -105,6 +183,7 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
       sum.deps.push_back({op, {}});
       if (coupled) waits = {{op, {}}};
     }
+    if (first) more.push_back(first->output());
   }
   for (std::uint32_t r = 0; r < w.tp && w.tp > 1; ++r) {
     for (const Sum& s : sums[r]) {
@@ -113,15 +192,17 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
                                             {.deps = s.deps, .label = b.label("add rows")}));
     }
   }
-  return layer.take_outputs();
+  std::vector<Tensor> out = layer.take_outputs();
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
 }
 
 // The burst-gap model step by step: `level` bytes lie in the tank; a burst issues at I until it is full, then as it
 // drains at R.
 std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTimes& times) {
   const Workload& w = ctx.workload;
-  if (w.tp == 1) return ClosedForm{times.gemm(local_gemm(w, 0), false), "Tcomp", "one device", true};
-  const auto pieces = static_cast<std::uint32_t>(ctx.params.integer("pieces"));
+  if (w.tp == 1) return std::nullopt;
+  const std::uint32_t pieces = count(ctx, "pieces");
   const RemoteStores& tank = ctx.devices[0].remote_stores;
   const double issue = tank.issue.si();
   const double drain = tank.drain.si();
@@ -138,10 +219,13 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
   double now = 0;
   double level = 0;
   double delivered = 0;
+  const std::uint32_t l1 = count(ctx, "l1");
+  const double other = l1 > 0 ? times.gemm({shape.m, l1 * shape.k, w.out}, false).si() : 0.0;
   for (const Step& s : steps(ctx, DeviceId(0U))) {
-    level = std::max(0.0, level - drain * gap);
-    now += gap;
-    if (s.owner == DeviceId(0U)) continue;
+    const double busy = s.first_linear ? other : gap;
+    level = std::max(0.0, level - drain * busy);
+    now += busy;
+    if (s.first_linear || s.owner == DeviceId(0U)) continue;
     const double alone = burst.si() / issue;
     const double room = issue > drain ? (tank.buffer.si() - level) / (issue - drain) : alone;
     const bool fills = room < alone;
@@ -167,6 +251,10 @@ ScheduleInfo x_stage_schedule() {
           .patterns = kPatterns,
           .params = {integer_param("pieces", "pieces", "pieces of each owner's rows", 4, 1, 256, {1, 4}),
                      choice_param("order", "own pieces last, or between the bursts", "reshape", {"burst", "reshape"}),
+                     integer_param("l1", "", "FLOPs of the next wave's first linear run besides, over this GEMM's", 0,
+                                   0, 8, {}),
+                     integer_param("lead", "rows", "l1: rows by which the first linear leads; 0 = one piece", 0, 0,
+                                   1 << 20, {}),
                      choice_param("coupling", "next piece when stores are issued, or delivered", "piggyback",
                                   {"piggyback", "coupled"})},
           .refuses = refuses,

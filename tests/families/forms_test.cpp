@@ -110,25 +110,26 @@ TEST_CASE("x_stage equals the burst-gap model step by step where the drain is th
   int full = 0;
   for (const double buffer : {1e3, 40e3, 64e3, 200e3, 1e9}) {
     for (const double flops : {1e12, 2e13, 6e13, 1e15}) {
-      for (const char* order : {"burst", "reshape"}) {
-        for (const char* coupling : {"piggyback", "coupled"}) {
-          Box box = mesh(4);
-          box.devices = devices(4, flops);
-          for (Device& d : box.devices) {
-            d.remote_stores.drain = Bandwidth(20e9);
-            d.remote_stores.buffer = Bytes(buffer);
-            d.remote_stores.issue = Bandwidth(300e9);
+      for (const std::int64_t l1 : {0, 2})
+        for (const char* order : {"burst", "reshape"}) {
+          for (const char* coupling : {"piggyback", "coupled"}) {
+            Box box = mesh(4);
+            box.devices = devices(4, flops);
+            for (Device& d : box.devices) {
+              d.remote_stores.drain = Bandwidth(20e9);
+              d.remote_stores.buffer = Bytes(buffer);
+              d.remote_stores.issue = Bandwidth(300e9);
+            }
+            const Workload w = layer(Pattern::gemm_rs, 2048, 4096, 1024, 4);
+            const Compared c = compare(
+                "x_stage", box, w, {{"order", std::string(order)}, {"coupling", std::string(coupling)}, {"l1", l1}});
+            INFO(fmt::format("buffer {} flops {} {} {} l1 {}", buffer, flops, order, coupling, l1));
+            CHECK(c.form.exact);
+            CHECK(c.simulated == Approx(c.form.makespan.si()).epsilon(1e-9));
+            ++full;
           }
-          const Workload w = layer(Pattern::gemm_rs, 2048, 4096, 1024, 4);
-          const Compared c =
-              compare("x_stage", box, w, {{"order", std::string(order)}, {"coupling", std::string(coupling)}});
-          INFO(fmt::format("buffer {} flops {} {} {}", buffer, flops, order, coupling));
-          CHECK(c.form.exact);
-          CHECK(c.simulated == Approx(c.form.makespan.si()).epsilon(1e-9));
-          ++full;
         }
-      }
     }
   }
-  CHECK(full == 80);
+  CHECK(full == 160);
 }

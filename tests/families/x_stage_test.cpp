@@ -126,3 +126,46 @@ TEST_CASE("own pieces between the bursts shorten what the buffer makes the produ
   CHECK(time_of("burst", "piggyback") < time_of("burst", "coupled"));
   CHECK(time_of("reshape", "piggyback") <= time_of("reshape", "coupled"));
 }
+
+TEST_CASE(
+    "reshape: the next wave's first linear between the bursts, by the greedy rule, hides what the buffer holds up") {
+  const Box box = mesh(4);
+  const Workload w = layer(Pattern::gemm_rs, 64, 32, 16, 4);
+  const auto order_of = [&](const char* order, std::int64_t lead) {
+    const OpGraph g =
+        *graph_of("x_stage", box, w, {{"order", std::string(order)}, {"l1", std::int64_t{2}}, {"lead", lead}});
+    std::string out;  // of rank 0: 1 first linear, 2 this GEMM
+    for (const Op& op : g.ops()) {
+      if (!std::holds_alternative<Gemm>(op.work) || g.device_of(op) != DeviceId(0U)) continue;
+      out += g.text(op.label) == "first linear" ? '1' : '2';
+    }
+    return out;
+  };
+  // 16 pieces of 4 rows each.
+  CHECK(order_of("burst", 0) == "11111111111111112222222222222222");
+  CHECK(order_of("reshape", 0) == "12121212121212121212121212121212");
+  CHECK(order_of("reshape", 12) == "11121212121212121212121212121222");
+  for (const char* order : {"burst", "reshape"}) {
+    for (const std::int64_t lead : {0, 9}) {
+      CHECK(problems("x_stage", box, w, {{"order", std::string(order)}, {"l1", std::int64_t{2}}, {"lead", lead}})
+                .empty());
+    }
+  }
+  // A drain that needs the gap: interleaved the stores hide, in one burst they do not.
+  Box slow = mesh(4);
+  for (Device& d : slow.devices) {
+    d.remote_stores.drain = Bandwidth(20e9);
+    d.remote_stores.buffer = Bytes(300e3);
+    d.peak[static_cast<std::size_t>(DType::bf16)] = FlopRate(60e12);
+  }
+  CostOptions cost;
+  cost.compute = ComputeModel::ideal;
+  cost.effects = {false, false, false, false, false, false, false, true, false};
+  const Workload large = layer(Pattern::gemm_rs, 2048, 4096, 1024, 4);
+  const auto time_of = [&](const char* order) {
+    const OpGraph g = *graph_of("x_stage", slow, large, {{"order", std::string(order)}, {"l1", std::int64_t{2}}});
+    const Priced p = price(g, {slow.topology, slow.devices, {}}, cost);
+    return simulate(g, p.demands, p.resources, {}).makespan;
+  };
+  CHECK(time_of("reshape") < time_of("burst"));
+}
