@@ -142,7 +142,7 @@ Size whole_torus(const Device& device, double empty) {
   w.tokens = 8192;
   w.in = 8192;
   w.out = 8192 * 4;
-  const ScheduleInfo& info = find_schedule("looped-einsum");
+  const ScheduleInfo& info = find_schedule("looped_einsum");
   const Params params = complete_params(info, {{"direction", std::string("bi")}});
   const OpGraph graph = replicate(build_layer(info, {w, ring, devices, params}), groups, kX * kY * kZ);
   stages.end("build");
