@@ -77,6 +77,25 @@ Box switched(std::uint32_t n) {
   return {std::move(t).finish("switched"), std::vector<Device>(n, plain_device())};
 }
 
+Box star(std::uint32_t n, double gb) {
+  TopologyBuilder t("star");
+  const NodeId hub = t.node({.name = "host", .kind = NodeKind::numa, .transit = true, .injection = {}, .ejection = {}});
+  for (std::uint32_t g = 0; g < n; ++g) {
+    const NodeId gpu = t.node(
+        {.name = "gpu" + std::to_string(g), .kind = NodeKind::gpu, .transit = false, .injection = {}, .ejection = {}});
+    t.device(gpu);
+    t.link(gpu, hub, LinkKind::pcie, rate(gb), 1.0, Seconds());
+  }
+  return {std::move(t).finish("star"), std::vector<Device>(n, plain_device())};
+}
+
+CostOptions bare() {
+  CostOptions o;
+  o.compute = ComputeModel::ideal;
+  o.effects = {false, false, false, false, false, false, false, true, false};
+  return o;
+}
+
 Workload layer(Pattern p, std::uint32_t tokens, std::uint32_t in, std::uint32_t out, std::uint32_t tp) {
   Workload w;
   w.name = "test";

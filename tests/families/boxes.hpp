@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "overlap/cost.hpp"
 #include "overlap/schedule.hpp"
 
 namespace families {
@@ -20,6 +21,12 @@ Box numa_box(double nvlink, double pcie, double qpi);
 Box mesh(std::uint32_t n);
 // n GPUs behind one switch that multicasts and reduces.
 Box switched(std::uint32_t n);
+
+// n GPUs, each on a port of `gb` GB/s to one host node.
+Box star(std::uint32_t n, double gb);
+
+// Ideal compute and none of the effects but injection limits: closed forms are exact.
+overlap::CostOptions bare();
 
 overlap::Workload layer(overlap::Pattern p, std::uint32_t tokens, std::uint32_t in, std::uint32_t out,
                         std::uint32_t tp);

@@ -10,13 +10,6 @@ using namespace families;
 
 namespace {
 
-CostOptions bare() {
-  CostOptions o;
-  o.compute = ComputeModel::ideal;
-  o.effects = {false, false, false, false, false, false, false, true, false};
-  return o;
-}
-
 std::vector<Device> devices(std::uint32_t count, double flops) {
   Device d;
   d.name = "plain";

@@ -13,13 +13,6 @@ using namespace families;
 
 namespace {
 
-CostOptions bare() {
-  CostOptions o;
-  o.compute = ComputeModel::ideal;
-  o.effects = {false, false, false, false, false, false, false, true, false};
-  return o;
-}
-
 Seconds time_of(std::string_view schedule, const Box& box, const Workload& w, const Given& given,
                 const CostOptions& cost = bare()) {
   const auto graph = graph_of(schedule, box, w, given);
@@ -113,19 +106,7 @@ TEST_CASE("check 18: Flux on 8 L20, 4096 x 6144 x 12288") {
   const Workload w = layer(Pattern::ag_gemm, 4096, 12288, 49152, 8);
   const Seconds gemm(5.746e-3);
   const auto over_gemm = [&](double effective, std::int64_t signals) {
-    TopologyBuilder t("l20");
-    const NodeId host =
-        t.node({.name = "host", .kind = NodeKind::numa, .transit = true, .injection = {}, .ejection = {}});
-    for (int g = 0; g < 8; ++g) {
-      const NodeId n = t.node({.name = "gpu" + std::to_string(g),
-                               .kind = NodeKind::gpu,
-                               .transit = false,
-                               .injection = {},
-                               .ejection = {}});
-      t.device(n);
-      t.link(n, host, LinkKind::pcie, Bandwidth(effective * 7 / 8 * 1e9), 1.0, Seconds());
-    }
-    Box box{std::move(t).finish("l20"), mesh(8).devices};
+    Box box = star(8, effective * 7 / 8);
     set_peak(box, (local_gemm(w, 0).flops() / gemm).si());
     return time_of("flux", box, w,
                    {{"signals", signals}, {"copies", std::string("pull")}, {"in_flight", std::int64_t{1}}}) /
@@ -235,22 +216,7 @@ TEST_CASE("compression pays over slow links and costs over fast ones; two-shot g
   CostOptions cost = bare();
   const Workload ar = layer(Pattern::gemm_ar, 8192, 64, 8192, 4);  // 128 MiB
   const auto gain = [&](double pcie, const char* path) {
-    Box box = switched(4);
-    {
-      TopologyBuilder t("star");
-      const NodeId hub =
-          t.node({.name = "hub", .kind = NodeKind::numa, .transit = true, .injection = {}, .ejection = {}});
-      for (int g = 0; g < 4; ++g) {
-        const NodeId n = t.node({.name = "gpu" + std::to_string(g),
-                                 .kind = NodeKind::gpu,
-                                 .transit = false,
-                                 .injection = {},
-                                 .ejection = {}});
-        t.device(n);
-        t.link(n, hub, LinkKind::pcie, Bandwidth(pcie * 1e9), 1.0, Seconds());
-      }
-      box.topology = std::move(t).finish("star");
-    }
+    Box box = star(4, pcie);
     set_peak(box, 1e30);
     const std::string algorithm = std::string(path) == "ring" ? "ring" : "two_shot";
     const Seconds plain = time_of("collectives", box, ar, {{"algorithm", algorithm}}, cost);
