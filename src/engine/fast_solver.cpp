@@ -20,8 +20,9 @@ void sort_batch(std::span<FlowId> batch, std::vector<FlowId>& scratch) {
     std::rotate(batch.begin(), fall, batch.end());
     return;
   }
-  constexpr std::size_t kMany = 128;
-  if (batch.size() < kMany) {
+  constexpr std::size_t kFew = 128;
+  constexpr std::size_t kMost = 1U << 16U;  // beyond, the scratch would be memory that counts
+  if (batch.size() < kFew || batch.size() > kMost) {
     std::sort(batch.begin(), batch.end());
     return;
   }
