@@ -59,7 +59,7 @@ void pieces_of(GraphBuilder& g, LaneId lane, GemmShape s, const Operands& o, Cut
 }
 
 std::uint32_t rows_of(std::uint64_t bytes) {
-  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, bytes / (2 * kWidth)));
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, bytes / (std::uint64_t{2} * kWidth)));
 }
 
 BufferId plain(GraphBuilder& g, DeviceId d, std::uint64_t bytes, BufferRole role) {
