@@ -258,6 +258,7 @@ void cross_validate_collectives(Report& report) {
     for (const TimedCollective* r : rows) sizes[r->bytes.si()].push_back(r->time.si());
     if (sizes.size() < 6) continue;
     std::vector<std::pair<double, double>> order;  // bytes, time
+    order.reserve(sizes.size());
     for (const auto& [bytes, times] : sizes) order.emplace_back(bytes, median_of(times));
     std::vector<double> off, training;
     const CollectiveTable whole = table_of(key, rows, 1);
@@ -265,7 +266,8 @@ void cross_validate_collectives(Report& report) {
     // Dense sizes: a size and its neighbours are smoothed together and left out together.
     const bool dense = order.size() > 40;
     const std::size_t reach = dense ? kSmoothed : 0;
-    for (double bytes = 1024; bytes <= order.back().first; bytes *= 2) {
+    for (int power = 10; std::ldexp(1.0, power) <= order.back().first; ++power) {
+      const double bytes = std::ldexp(1.0, power);
       std::size_t i = 0;
       for (std::size_t k = 0; k < order.size(); ++k) {
         if (std::abs(order[k].first - bytes) < std::abs(order[i].first - bytes)) i = k;

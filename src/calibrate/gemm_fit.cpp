@@ -57,6 +57,7 @@ cost::GemmPlan plan_of(const Device& device, GemmShape shape, bool accumulate, s
 // `most` rows, whatever their order in the file: those of least hash.
 std::vector<const TimedGemm*> spread(const std::vector<TimedGemm>& rows, std::size_t most) {
   std::vector<std::pair<std::uint64_t, const TimedGemm*>> order;
+  order.reserve(rows.size());
   for (const TimedGemm& g : rows) order.emplace_back(mixed(family_of(g) * 1000003 + g.shape.m), &g);
   std::sort(order.begin(), order.end());
   std::vector<const TimedGemm*> out;
@@ -101,6 +102,7 @@ std::uint64_t family_of(const TimedGemm& g) {
 Errors errors_of(const std::vector<double>& relative) {
   Errors e;
   std::vector<double> size;
+  size.reserve(relative.size());
   for (const double r : relative) size.push_back(std::abs(r));
   e.n = static_cast<std::uint32_t>(relative.size());
   e.bias_pct = 100 * median_of(relative);
@@ -115,6 +117,7 @@ double predicted(const Device& device, const TimedGemm& g) {
 
 Errors gemm_errors(const Device& device, const std::vector<TimedGemm>& rows) {
   std::vector<double> off;
+  off.reserve(rows.size());
   for (const TimedGemm& g : rows) off.push_back(predicted(device, g) / g.time.si() - 1);
   return errors_of(off);
 }
