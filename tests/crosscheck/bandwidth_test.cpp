@@ -1,5 +1,7 @@
 // Bandwidth claims of the papers on their machines, by simulation: exact under max-min sharing.
 // "Effective bandwidth" is bytes of the gathered tensor over time.
+#include <algorithm>
+
 #include "catch.hpp"
 #include "machines.hpp"
 
@@ -103,6 +105,12 @@ TEST_CASE("check 5: four devices, double ring twice the single ring, and no gain
   const Topology slow = box(1, {.pcie = 1, .nvlink = 0.5});
   CHECK(near(fused(slow, "single_ring"), 4.0 / 3));
   CHECK(near(fused(slow, "double_ring"), 4.0 / 3));
+  // Where nothing leads round them: 4/3 and 8/3 of the slower of both kinds of link.
+  for (const double bridge : {0.25, 0.5, 1.0, 4.0}) {
+    const Topology t = ring({Bandwidth(bridge * 1e9), Bandwidth(1e9), Bandwidth(bridge * 1e9), Bandwidth(1e9)});
+    CHECK(near(fused(t, "single_ring"), 4.0 / 3 * std::min(bridge, 1.0)));
+    CHECK(near(fused(t, "double_ring"), 8.0 / 3 * std::min(bridge, 1.0)));
+  }
   const Topology shared = box(1, {.pcie = 1, .nvlink = 4, .shared_uplink = true});
   CHECK(near(fused(shared, "single_ring"), 4.0 / 3));
   CHECK(near(fused(shared, "double_ring"), 4.0 / 3));

@@ -94,7 +94,8 @@ Topology switched(std::uint32_t ranks, Bandwidth port) {
   return std::move(b).finish("switched");
 }
 
-Topology ring(std::uint32_t ranks, Bandwidth rate) {
+Topology ring(const std::vector<Bandwidth>& rates) {
+  const auto ranks = static_cast<std::uint32_t>(rates.size());
   TopologyBuilder b("ring");
   std::vector<NodeId> nodes;
   for (std::uint32_t r = 0; r < ranks; ++r) {
@@ -106,8 +107,12 @@ Topology ring(std::uint32_t ranks, Bandwidth rate) {
     b.device(nodes.back());
   }
   for (std::uint32_t i = 0; i < (ranks > 2 ? ranks : ranks - 1); ++i)
-    b.link(nodes[i], nodes[(i + 1) % ranks], LinkKind::ici, rate, 1.0, Seconds());
+    b.link(nodes[i], nodes[(i + 1) % ranks], LinkKind::ici, rates[i], 1.0, Seconds());
   return std::move(b).finish("ring");
+}
+
+Topology ring(std::uint32_t ranks, Bandwidth rate) {
+  return ring(std::vector<Bandwidth>(ranks, rate));
 }
 
 Workload layer(Pattern pattern, std::uint32_t tp, std::uint32_t tokens, std::uint32_t in, std::uint32_t out) {

@@ -27,6 +27,7 @@ CostOptions ideal_options();
 Topology mesh(std::uint32_t ranks, Bandwidth rate, std::optional<Bandwidth> cap = std::nullopt);
 Topology switched(std::uint32_t ranks, Bandwidth port);
 Topology ring(std::uint32_t ranks, Bandwidth rate);
+Topology ring(const std::vector<Bandwidth>& rates);  // rates[i]: from rank i to the next
 
 struct Run {
   OpGraph graph;
