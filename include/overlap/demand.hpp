@@ -28,6 +28,7 @@ enum class DemandKind : std::uint8_t {
 struct SlotNeed {
   PoolId pool;  // of the op's first member; member i holds slots of the same kind on its own device
   std::uint32_t count = 0;
+  std::uint32_t cluster = 1;  // slots that must lie in one group of the pool (SlotPool::groups)
 };
 
 struct Demand {
@@ -48,6 +49,7 @@ enum class TileScheduler : std::uint8_t {
   dynamic,            // ordinary grid or work stealing: takes and gives SMs at tile boundaries
   static_persistent,  // grid fixed at launch: worker i runs tiles i, i+W, ...; a worker without an SM starts late
   carve_out,          // told to use fewer SMs from the start
+  persistent,         // grid fixed at launch: a worker keeps its SM while tiles are left for it; see engine.hpp
 };
 
 // A kernel of `tiles` equal tiles. A worker (one SM, or a part of one when occupancy > 1) runs tiles one after another.

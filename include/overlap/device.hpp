@@ -58,7 +58,10 @@ struct StreamCosts {
   // How a measured time relates to the work (`validate`); zero where nothing was measured.
   Seconds join;         // release to first op and last op to join, of work on the timing device
   Seconds remote_join;  // the same of work on another device
-  Seconds race_window;  // ops of several devices that become ready within this time may start in either order
+  Seconds race_window;  // ops that become ready within this time may start in either order
+  // More of a collective behind another op of its lane when an event lies between them (the library cannot prepare it
+  // beside the one before); it holds its SMs meanwhile.
+  Seconds collective_gap;
 };
 
 // Stores of a kernel into a peer's memory and the buffer that they wait in after issue. X-Stage (arXiv 2607.23264),
@@ -86,6 +89,8 @@ struct Device {
   double hbm_efficiency = 0.9;             // share that a stream of copies reaches
   std::uint32_t copy_engines = 0;          // transfers that DMA can carry at once
   std::uint32_t collective_channels = 16;  // library default
+  std::uint32_t collective_cluster = 1;    // SMs that a collective takes together, of one group
+  std::vector<std::uint32_t> sm_groups;    // SMs of each group (GPC); empty: unknown
   bool dma_2d = true;                      // copy engines move strided rectangles
   GemmCoefficients gemm;
   StreamCosts stream;

@@ -11,9 +11,12 @@
 // tile boundary its SMs are given anew to whoever is first: the kernel itself keeps the place in line that it had at
 // its admission. So a kernel launched behind it at equal priority waits for its tail, one of higher priority takes SMs
 // at the next boundary, and an op that needs many SMs at once collects them. A worker with no ready part spins, holding
-// its SM. A static persistent kernel keeps each SM until that worker has run its last tile. A part completes `tail`
-// after its last tile; the kernel frees its last SMs `finish` after the last tile and is complete, as others see it,
-// max(finish, tail) after it.
+// its SM. A static persistent kernel keeps each SM until that worker has run its last tile. A
+// persistent kernel gives none back either while tiles are left; a worker that gets its SM late finds the two tiles
+// (one, where there are fewer) that it claimed at launch, the others are handed out as workers come free. Its workers
+// fill the pool in pairs, group by group in turn; members that need whole clusters find only what that leaves. A part
+// completes `tail` after its last tile; the kernel frees its last SMs `finish` after the last tile and is complete, as
+// others see it, max(finish, tail) after it.
 //
 // Streams. An op starts in its lane behind the previous one plus the gap of their kinds plus `satisfied_wait` for each
 // event of another lane that was complete by then; an event that completes later wakes it local_wait or remote_wait
@@ -55,6 +58,7 @@ struct SlotPool {
   DeviceId device;
   PoolKind kind = PoolKind::sm;
   std::uint32_t count = 0;
+  std::vector<std::uint32_t> groups{};  // slots of each group, for members that need several in one; empty: no groups
 };
 
 // Post-issue buffer of remote stores.
@@ -85,8 +89,9 @@ enum class SolverKind : std::uint8_t { fast, plain };
 
 struct SimOptions {
   // Decides races that real machines leave open. 0: program order. Otherwise members that are in line for slots with
-  // equal priority and ready time go in an order drawn from the seed, and each member that needs SMs becomes ready up
-  // to `race_window` late, uniformly, so that ops ready within that window race too. Equal seeds, equal results.
+  // equal priority and ready time go in an order drawn from the seed, and each member that needs SMs becomes ready
+  // `race_window` late with even odds (launches come in steps), so that ops ready within it race too. Equal seeds,
+  // equal results.
   std::uint64_t seed = 0;
   Seconds race_window{};
   SolverKind solver = SolverKind::fast;

@@ -1,6 +1,6 @@
 // Replays measured records on a device and a topology and scores the predictions. A record is one line of a JSON Lines
-// file of the format of tests/data/h200x2: a GEMM, a copy, a library collective, or AllGather+GEMM / GEMM+ReduceScatter
-// under a named schedule. Lines of kinds that cannot be replayed are counted, not scored.
+// file of the format of tests/data/h200x2: a GEMM, a copy, a library collective, AllGather+GEMM / GEMM+ReduceScatter
+// under a named schedule, or a sustained load. Lines of kinds that cannot be replayed are counted, not scored.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ struct Method {
     Seconds remote;  // added to the end of the last op of another device
   };
   std::optional<Release> release;
-  double clock_ratio = 1.0;  // "clock_ratio": clock under load over that of the device file's kernel table
+  std::optional<Seconds> race;  // "race_us": as StreamCosts::race_window
+  double clock_ratio = 1.0;     // "clock_ratio": clock under load over that of the device file's kernel table
 };
 
 struct Record {
@@ -53,6 +54,7 @@ struct Record {
   bool priority = false;       // communication on a high-priority stream
   Seconds median, min, max;
   std::vector<Span> spans;
+  std::vector<std::pair<double, double>> series;  // sustained: seconds since the load began, seconds of a GEMM
   // Schedule of this project and its parameters, where the record names them; else `schedule` is a published name.
   std::string graph;
   std::vector<std::pair<std::string, ParamValue>> params;
@@ -66,6 +68,7 @@ struct Record {
 
 struct RecordSet {
   std::vector<Record> records;
+  std::vector<Record> sustained;  // GEMMs back to back from cool, for seconds: scored by their clock
   std::vector<std::pair<std::string, std::uint32_t>> skipped;  // kind, lines
 };
 // Files, or folders whose *.jsonl files are read in name order. Throws InputError with file and line.
@@ -74,7 +77,7 @@ RecordSet read_records(const std::vector<std::string>& paths);
 
 struct ReplayOptions {
   CostOptions cost;
-  std::uint32_t seeds = 9;  // runs of a record whose outcome is a race
+  std::uint32_t seeds = 31;  // runs of a record whose outcome is a race
   // Predict every record with a kernel table that lacks all rows of its n: no measured GEMM of that weight shape, nor
   // of a piece of it, goes in (the coefficients of the kernels stay).
   bool unseen = false;
@@ -114,10 +117,35 @@ struct Picks {
   double best_d = 0;  // percent of (shape, DMA family) whose best d is named or within 0.3 %
   double best_d_regret_pct = 0;
 };
+// Overlapped schedules of one shape under several environments (channels, SMs, priority): is the best one named?
+struct Environments {
+  struct Shape {
+    std::string name;
+    Record pick, best;   // best by prediction, best as measured
+    bool named = false;  // the same, or within each other's spread
+    double regret_pct = 0;
+  };
+  std::vector<Shape> shapes;
+};
+struct SustainedScore {
+  std::string name;
+  double measured_ratio = 1, predicted_ratio = 1;  // steady time over cool time
+  double measured_onset = 0, predicted_onset = 0;  // seconds until half of the rise
+};
+// The closed form of Compass, given the measured times of both parts and fitted on the other shapes of its family,
+// beside the simulator on the same records: median and p90 absolute percentage error.
+struct Rivals {
+  std::uint32_t n = 0;
+  double form_median = 0, form_p90 = 0, simulator_median = 0, simulator_p90 = 0;
+};
+
 struct Validation {
   Accuracy overall;
   std::vector<Accuracy> groups;
   Picks picks;
+  Environments environments;
+  std::vector<SustainedScore> sustained;
+  Rivals compass;
   std::vector<Prediction> predictions;  // by record
 };
 Validation validate(const RecordSet& set, const Device& device, const Topology& topology, const ReplayOptions& options);

@@ -13,7 +13,7 @@ Action validate_command(Options& o) {
   o.option("--data", r->data, "PATH", "JSON Lines of measured records, or a folder of them; without a budget file");
   o.option("--device", r->device, "FILE", "device to predict with");
   o.option("--topology", r->topology, "FILE", "topology to predict with");
-  o.option("--seeds", r->seeds, "N", "runs of a record whose outcome is a race (default 9)");
+  o.option("--seeds", r->seeds, "N", "runs of a record whose outcome is a race (default 31)");
   o.option("--json", r->json_file, "FILE", "also write the result as JSON");
   o.option("--junit", r->junit_file, "FILE", "also write the thresholds as JUnit XML");
   o.option("--records", r->records_file, "FILE", "also write measured and predicted time of every record as CSV");

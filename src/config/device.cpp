@@ -100,6 +100,7 @@ StreamCosts read_stream(const Cursor& at) {
   if (o.has("join")) s.join = o.at("join").time();
   if (o.has("remote_join")) s.remote_join = o.at("remote_join").time();
   if (o.has("race_window")) s.race_window = o.at("race_window").time();
+  if (o.has("collective_gap")) s.collective_gap = o.at("collective_gap").time();
   return s;
 }
 
@@ -141,6 +142,15 @@ Device read_device(const Cursor& at) {
   d.hbm_efficiency = o.at("hbm_efficiency").fraction();
   d.copy_engines = o.at("copy_engines").count(1024);
   d.collective_channels = o.at("collective_channels").count(1024);
+  if (o.has("collective_cluster")) d.collective_cluster = o.at("collective_cluster").count(64);
+  if (o.has("sm_groups")) {
+    std::uint32_t sum = 0;
+    for (const Cursor& c : o.at("sm_groups").items()) {
+      d.sm_groups.push_back(c.count(1024));
+      sum += d.sm_groups.back();
+    }
+    if (sum != d.sms) o.at("sm_groups").fail("the groups must hold " + std::to_string(d.sms) + " SMs together");
+  }
   if (o.has("dma_2d")) d.dma_2d = o.at("dma_2d").boolean();
   d.gemm = read_gemm(o.at("gemm"));
   d.stream = read_stream(o.at("stream"));

@@ -4,11 +4,30 @@ namespace overlap::config {
 namespace {
 using Keys = std::string_view;
 
-constexpr Keys kDevice[] = {"$schema", "base",           "name",   "summary",        "source",
-                            "notes",   "estimate",       "sms",    "clock",          "peak",
-                            "l2",      "memory",         "hbm",    "hbm_efficiency", "copy_engines",
-                            "dma_2d",  "gemm",           "stream", "collectives",    "collective_channels",
-                            "power",   "validated_error"};
+constexpr Keys kDevice[] = {"$schema",
+                            "base",
+                            "name",
+                            "summary",
+                            "source",
+                            "notes",
+                            "estimate",
+                            "sms",
+                            "clock",
+                            "peak",
+                            "l2",
+                            "memory",
+                            "hbm",
+                            "hbm_efficiency",
+                            "copy_engines",
+                            "dma_2d",
+                            "gemm",
+                            "stream",
+                            "collectives",
+                            "collective_channels",
+                            "collective_cluster",
+                            "sm_groups",
+                            "power",
+                            "validated_error"};
 constexpr Keys kPeak[] = {"f64", "f32", "f16", "bf16", "fp8_e4m3", "fp8_e5m2", "u8", "source"};
 constexpr Keys kGemm[] = {"kernels",
                           "busy_node",
@@ -22,9 +41,9 @@ constexpr Keys kGemm[] = {"kernels",
                           "split_k",
                           "accumulate_share",
                           "source"};
-constexpr Keys kStream[] = {"join",           "remote_join",  "race_window",      "kernel_gap",
-                            "satisfied_wait", "local_wait",   "remote_wait",      "copy_start",
-                            "copy_gap",       "release_join", "collective_start", "source"};
+constexpr Keys kStream[] = {
+    "join",       "remote_join", "race_window",  "kernel_gap",       "satisfied_wait", "local_wait", "remote_wait",
+    "copy_start", "copy_gap",    "release_join", "collective_start", "collective_gap", "source"};
 constexpr Keys kCollective[] = {"kind", "members", "channels", "knots", "source"};
 constexpr Keys kKnot[] = {"bytes", "time"};
 constexpr Keys kPower[] = {"onset", "steady_ratio", "ramp", "source"};

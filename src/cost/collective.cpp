@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "cost/pricer.hpp"
@@ -117,6 +118,27 @@ const CollectiveTable* find_table(const Device& d, const Collective& c, std::siz
 
 }  // namespace
 
+// An event between two collectives of a lane, recorded for others or waited for, keeps the library from preparing the
+// second beside the first.
+void Pricer::find_broken_chains() {
+  const auto ops = graph_.ops();
+  broken_.assign(ops.size(), 0);
+  std::vector<char> waited(ops.size(), 0), waits(ops.size(), 0);
+  const auto lane_of = [&](std::size_t i) { return graph_.lane_refs(ops[i].lanes).front(); };
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    for (const Dep& d : graph_.deps(ops[i].deps)) {
+      if (lane_of(d.op.index()) == lane_of(i)) continue;
+      waited[d.op.index()] = waits[i] = 1;
+    }
+  }
+  std::map<LaneId, std::size_t> last;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto [it, first] = last.try_emplace(lane_of(i), i);
+    if (!first && (waited[it->second] != 0 || waits[i] != 0)) broken_[i] = 1;
+    it->second = i;
+  }
+}
+
 Demand Pricer::collective(const Op& op, const Collective& c) {
   const Topology& topo = machine_.topology;
   std::vector<DeviceId> members;
@@ -188,9 +210,17 @@ Demand Pricer::collective(const Op& op, const Collective& c) {
   } else {
     d.kind = DemandKind::fixed;
   }
+  const bool gap = options_.effects.launch && dev.stream.collective_gap.si() > 0;
+  if (gap && broken_.empty()) find_broken_chains();
+  if (gap && broken_[static_cast<std::size_t>(&op - graph_.ops().data())] != 0) {
+    d.latency += dev.stream.collective_gap;
+  }
   if (options_.effects.sm_slots && dev.sms > 0 && members.size() > 1) {
     const std::uint32_t fallback = table != nullptr && table->channels > 0 ? table->channels : dev.collective_channels;
-    d.slots = slots(sm_pool(members.front()), std::min<std::uint32_t>(c.channels > 0 ? c.channels : fallback, dev.sms));
+    const std::uint32_t channels = std::min<std::uint32_t>(c.channels > 0 ? c.channels : fallback, dev.sms);
+    // The library forms clusters only of a number of channels that they divide.
+    const std::uint32_t cluster = std::max(1U, dev.collective_cluster);
+    d.slots = slots(sm_pool(members.front()), channels, channels % cluster == 0 ? cluster : 1);
   }
   return d;
 }

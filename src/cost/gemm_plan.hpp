@@ -23,6 +23,7 @@ struct GemmQuery {
 };
 
 struct GemmPlan {
+  bool persistent = false;   // workers stay on their SMs while there are tiles
   bool whole = false;        // priced as one piece of work: parts take time in proportion to their area
   std::uint32_t tile_m = 0;  // rows and columns of a tile; 0 when `whole`
   std::uint32_t tile_n = 0;

@@ -191,6 +191,7 @@ GemmPlan plan_from_table(const GemmQuery& q, const KernelTable& t) {
   p.tile_n = k.cols;
   p.splits = choice.splits;
   p.tiles = static_cast<std::uint32_t>(tiles);
+  p.persistent = q.parts.size() < 2;
   p.workers = std::min(p.tiles, static_cast<std::uint32_t>(c.sms));
   p.total = Seconds(total);
   double extra = 0;

@@ -63,12 +63,13 @@ Range Pricer::intern(std::vector<Use>& uses) {
   }
 }
 
-Range Pricer::slots(PoolId pool, std::uint32_t count) {
+Range Pricer::slots(PoolId pool, std::uint32_t count, std::uint32_t cluster) {
   if (count == 0) return {};
-  const auto [range, fresh] = slot_ranges_.emplace((std::uint64_t{pool.v} << 32) | count);
+  const auto [range, fresh] =
+      slot_ranges_.emplace((std::uint64_t{pool.v} << 32U) | (std::uint64_t{cluster} << 24U) | count);
   if (fresh) {
     std::vector<SlotNeed>& s = out_.demands.slots;
-    s.push_back({pool, count});
+    s.push_back({pool, count, cluster});
     range = {static_cast<std::uint32_t>(s.size() - 1), static_cast<std::uint32_t>(s.size())};
   }
   return range;

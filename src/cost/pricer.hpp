@@ -35,7 +35,7 @@ class Pricer {
   void add_route(std::vector<Use>& uses, DeviceId a, DeviceId b, double weight) const;
   void add_hbm(std::vector<Use>& uses, DeviceId d, double weight) const;
   Range intern(std::vector<Use>& uses);
-  Range slots(PoolId pool, std::uint32_t count);
+  Range slots(PoolId pool, std::uint32_t count, std::uint32_t cluster = 1);
   struct Pair {
     Range uses;
     Seconds latency;
@@ -48,6 +48,7 @@ class Pricer {
 
   // collective.cpp
   Demand collective(const Op& op, const Collective& c);
+  void find_broken_chains();
 
   // price.cpp
   Demand gemm(const Op& op, const Gemm& g);
@@ -66,7 +67,8 @@ class Pricer {
   std::vector<ResourceId> hbm_;                          // by DeviceId
   std::vector<ResourceId> port_;                         // by DeviceId; invalid where copies do not slow GEMMs
   std::vector<ResourceId> drain_;                        // by DeviceId: remote stores; empty where nobody stores
-  std::vector<std::uint32_t> like_;                      // by DeviceId: first device of the same name
+  std::vector<char> broken_;         // by OpId: a collective behind another op of its lane, with an event between them
+  std::vector<std::uint32_t> like_;  // by DeviceId: first device of the same name
   FlatMap<Pair> pairs_;
   FlatMap<Range> store_pairs_;
   FlatMap<Range> slot_ranges_;

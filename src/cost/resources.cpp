@@ -81,7 +81,7 @@ void Pricer::make_resources() {
     const bool port = hbm_.back().valid() && options_.compute == ComputeModel::tile && kernels &&
                       kernels->copy_out + kernels->copy_in > 0;
     port_.push_back(port ? add(node + " memory path", ResourceKind::other, Bandwidth(1)) : ResourceId());
-    r.pools.push_back({DeviceId(d), PoolKind::sm, dev.sms});
+    r.pools.push_back({DeviceId(d), PoolKind::sm, dev.sms, dev.sm_groups});
     r.pools.push_back({DeviceId(d), PoolKind::copy_engine, dev.copy_engines});
     r.pools.push_back({DeviceId(d), PoolKind::mma, 1});
     if (stores) {

@@ -102,13 +102,17 @@ void Run::end_cohort(std::uint32_t index) {
       go_on_static(index);
       return;
     }
+    if (cohorts_[index].own) {
+      start_wave(index, 1.0);
+      return;
+    }
     drop_cohort(index);
     kernels_[kernel].idle += count;
     mark_kernel(kernel);
     return;
   }
   const std::uint32_t waves = cohorts_[index].waves;
-  if (!kernels_[kernel].persistent) kernels_[kernel].future -= count * (waves - 1);
+  if (!kernels_[kernel].persistent && !cohorts_[index].own) kernels_[kernel].future -= count * (waves - 1);
   credit(kernel, cohorts_[index].part, count * waves);
   if (kernels_[kernel].unfinished == 0) {
     kernel_done(kernel);
@@ -126,7 +130,7 @@ void Run::split_waves(std::uint32_t kernel) {
   std::uint32_t next = kNone;
   for (std::uint32_t index = kernels_[kernel].cohorts; index != kNone; index = next) {
     next = cohorts_[index].next;
-    if (cohorts_[index].state != CohortState::running || cohorts_[index].waves < 2) continue;
+    if (cohorts_[index].state != CohortState::running || cohorts_[index].waves < 2 || cohorts_[index].own) continue;
     const double left = waves_left(cohorts_[index]);
     if (left > kBoundary) {
       split_cohort(index, left);

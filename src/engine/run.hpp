@@ -98,12 +98,15 @@ class Run {
   [[nodiscard]] std::uint32_t lacking_token(std::uint32_t op) const;
   [[nodiscard]] std::span<const TokenUse> tokens_of(std::uint32_t op) const;
   [[nodiscard]] bool wants_more(const Kernel& k) const;
+  [[nodiscard]] std::uint32_t room(std::uint32_t pool, std::uint32_t cluster) const;
+  [[nodiscard]] std::uint32_t claimable(const Kernel& k) const;
   [[nodiscard]] std::uint32_t wanted(const Kernel& k) const;
   [[nodiscard]] std::uint32_t first_wanting(const Pool& pool) const;
 
   // tiles.cpp
   void begin_kernel(const Claim& c);
   void give_workers(std::uint32_t kernel, std::uint32_t sms);
+  void start_late_workers(std::uint32_t kernel, std::uint32_t sms, Seconds delay);
   void take_back(Kernel& k, std::uint32_t sms);
   void dispatch(std::uint32_t kernel);
   void hand_out(std::uint32_t kernel);

@@ -220,9 +220,28 @@ bool Run::make_kernels_yield(std::uint32_t p, const Claim& c) {
   const std::uint32_t before = pools_[p].free;
   for (std::size_t n = 0; n < pools_[p].kernels.size(); ++n) {
     const std::uint32_t k = pools_[p].kernels[n];
+    if (kernels_[k].resident) continue;
     if (kernels_[k].future > 0 && goes_before(c, kernels_[k].claim)) split_waves(k);
   }
   return pools_[p].free > before;
+}
+
+// Free slots in whole clusters. Workers of tiled kernels came in pairs, a pair a group in turn, and left the rest.
+std::uint32_t Run::room(std::uint32_t p, std::uint32_t cluster) const {
+  const Pool& pool = pools_[p];
+  std::vector<std::uint32_t> left = resources_.pools[p].groups;
+  if (left.empty() || pool.free == pool.count) return pool.free;
+  std::uint32_t taken = pool.count - pool.free;
+  while (taken > 0) {
+    for (std::uint32_t& slots : left) {
+      const std::uint32_t pair = std::min({2U, slots, taken});
+      slots -= pair;
+      taken -= pair;
+    }
+  }
+  std::uint32_t sum = 0;
+  for (const std::uint32_t slots : left) sum += slots / cluster * cluster;
+  return std::max(sum, pool.hole);
 }
 
 bool Run::fits(const Claim& c) const {
@@ -232,7 +251,9 @@ bool Run::fits(const Claim& c) const {
     return false;
   }
   for (const SlotNeed& need : slots_of(i)) {
-    if (need.count > pools_[pool_of(need, c.member)].free) return false;
+    const std::uint32_t pool = pool_of(need, c.member);
+    if (need.count > pools_[pool].free) return false;
+    if (need.cluster > 1 && need.count > room(pool, need.cluster)) return false;
   }
   return true;
 }
@@ -241,7 +262,11 @@ bool Run::fits(const Claim& c) const {
 void Run::enter(const Claim& c) {
   const std::uint32_t i = plan_.member_op[c.member];
   take_tokens(i);
-  for (const SlotNeed& need : slots_of(i)) pools_[pool_of(need, c.member)].free -= need.count;
+  for (const SlotNeed& need : slots_of(i)) {
+    Pool& pool = pools_[pool_of(need, c.member)];
+    pool.free -= need.count;
+    if (need.cluster > 1) pool.hole -= std::min(pool.hole, need.count);
+  }
   admit(c.member);
   if (demand(i).kind == DemandKind::tiles) begin_kernel(c);
 }
@@ -252,18 +277,19 @@ void Run::release_slots(std::uint32_t i) {
     for (const SlotNeed& need : slots_of(i)) {
       const std::uint32_t pool = pool_of(need, m);
       pools_[pool].free += need.count;
+      if (need.cluster > 1) pools_[pool].hole += need.count;
       mark_dirty(pool);
     }
   }
 }
 
 bool Run::wants_more(const Kernel& k) const {
-  return k.persistent ? k.next_worker < k.workers : k.unstarted + k.future > 0;
+  return k.persistent || k.resident ? k.next_worker < k.workers : k.unstarted + k.future > 0;
 }
 
 // SMs that a resident kernel would take now.
 std::uint32_t Run::wanted(const Kernel& k) const {
-  if (k.persistent) return k.workers - k.next_worker;
+  if (k.persistent || k.resident) return k.workers - k.next_worker;
   const std::uint32_t tiles = k.unstarted + k.future;
   const std::uint32_t busy = k.idle + k.warming;
   return tiles <= busy ? 0 : std::min(k.workers - k.held, tiles - busy);

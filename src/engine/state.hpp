@@ -44,6 +44,7 @@ class Line {
 struct Pool {
   std::uint32_t count = 0;
   std::uint32_t free = 0;
+  std::uint32_t hole = 0;  // free slots, in whole clusters, that an op left among workers of a tiled kernel
   bool dirty = false;
   Line line;
   std::vector<std::uint32_t> kernels;  // resident, with tiles (workers) not started
@@ -106,7 +107,8 @@ struct Cohort {
   CohortState state = CohortState::parked;
   double started = 0.0;
   double tile_time = 0.0;
-  FlowId flow;  // invalid: runs by the clock
+  bool own = false;  // tiles that these workers claimed at launch: nobody else runs them
+  FlowId flow;       // invalid: runs by the clock
 };
 
 // A resident tiled kernel.
@@ -124,13 +126,14 @@ struct Kernel {
   std::uint32_t unstarted = 0;    // tiles
   std::uint32_t future = 0;       // tiles of running cohorts' later waves
   std::uint32_t unfinished = 0;   // tiles
-  std::uint32_t next_worker = 0;  // static: workers started so far
+  std::uint32_t next_worker = 0;  // workers started so far
   std::uint32_t open_parts = 0;   // parts that are ready and have tiles not started
   std::uint32_t cursor = 0;       // no part before it is open (fixed order: has tiles not started)
   std::uint32_t cohorts = kNone;  // list
   bool fresh = true;              // its first workers pay the launch
   bool fixed_order = false;
-  bool persistent = false;
+  bool persistent = false;  // static
+  bool resident = false;    // keeps its SMs while it has tiles for them
   bool dirty = false;
   Claim claim;
 };

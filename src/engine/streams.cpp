@@ -84,7 +84,7 @@ double Run::race_delay(std::uint32_t member) const {
   if (options_.seed == 0 || options_.race_window.si() <= 0.0) return 0.0;
   const std::uint32_t pool = line_of(member);
   if (pool == kNone || resources_.pools[pool].kind != PoolKind::sm) return 0.0;
-  return options_.race_window.si() * uniform(options_.seed, member);
+  return uniform(options_.seed, member) < 0.5 ? options_.race_window.si() : 0.0;
 }
 
 std::uint64_t Run::tie_of(std::uint32_t member) const {

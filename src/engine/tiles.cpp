@@ -42,6 +42,7 @@ std::uint32_t Run::new_kernel(const Claim& c) {
     k.fixed_order = gemm->order == PartOrder::fixed;
   }
   k.persistent = d.scheduler == TileScheduler::static_persistent;
+  k.resident = d.scheduler == TileScheduler::persistent;
   if (d.pool.valid()) k.pool = d.pool.v;
   activity_[i] = index;
   return index;
@@ -76,7 +77,10 @@ void Run::begin_kernel(const Claim& c) {
 void Run::give_workers(std::uint32_t index, std::uint32_t sms) {
   Kernel& k = kernels_[index];
   k.held += sms;
-  if (k.pool != kNone) pools_[k.pool].free -= sms;
+  if (k.pool != kNone) {
+    pools_[k.pool].free -= sms;
+    pools_[k.pool].hole = 0;
+  }
   const std::uint32_t warm = k.persistent ? 0 : std::min(sms, k.returned);
   k.returned -= warm;
   k.idle += warm;
@@ -84,19 +88,54 @@ void Run::give_workers(std::uint32_t index, std::uint32_t sms) {
   const std::uint32_t cold = sms - warm;
   if (cold == 0) return;
   const Seconds delay = tile_demand(k.op).first_tile + (k.fresh ? demand(k.op).latency : Seconds(0));
+  if (k.resident && !k.fresh && k.open_parts > 0) {
+    start_late_workers(index, cold, delay);
+    return;
+  }
   k.fresh = false;
+  const std::uint32_t worker = k.next_worker;
+  k.next_worker += cold;
   if (!k.persistent && delay.si() <= 0.0) {
     k.idle += cold;
     return;
   }
   k.warming += cold;
-  const std::uint32_t worker = k.next_worker;
-  k.next_worker += cold;
   const std::uint32_t c = new_cohort(index);
   cohorts_[c].state = CohortState::warming;
   cohorts_[c].count = cold;
   cohorts_[c].worker = worker;
   push(now_ + delay.si(), EventKind::cohort, c, cohorts_[c].generation);
+}
+
+// Tiles of a resident kernel that the workers which run may take: those of workers that wait for an SM are theirs.
+std::uint32_t Run::claimable(const Kernel& k) const {
+  if (!k.resident) return k.unstarted;
+  const std::uint32_t late = k.workers - k.next_worker;
+  const std::uint32_t theirs = late + std::min(late, k.tiles - k.workers);
+  return k.unstarted - std::min(k.unstarted, theirs);
+}
+
+// Workers that got their SM late run the tiles that they claimed at launch: two each where there are that many.
+void Run::start_late_workers(std::uint32_t index, std::uint32_t sms, Seconds delay) {
+  const std::uint32_t part = kernels_[index].first_part;
+  std::uint32_t twice = std::min(sms, kernels_[index].tiles - kernels_[index].workers);
+  for (const std::uint32_t waves : {2U, 1U}) {
+    Kernel& k = kernels_[index];
+    const std::uint32_t count = std::min(waves == 2 ? twice : sms - twice, k.unstarted / waves);
+    if (count == 0) continue;
+    k.next_worker += count;
+    k.warming += count;
+    k.unstarted -= count * waves;
+    plan_.parts[part].unstarted -= count * waves;
+    const std::uint32_t c = new_cohort(index);
+    cohorts_[c].state = CohortState::warming;
+    cohorts_[c].count = count;
+    cohorts_[c].waves = waves;
+    cohorts_[c].part = part;
+    cohorts_[c].own = true;
+    push(now_ + delay.si(), EventKind::cohort, c, cohorts_[c].generation);
+  }
+  if (plan_.parts[part].unstarted == 0) close_part(index, part);
 }
 
 void Run::mark_kernel(std::uint32_t index) {
@@ -133,7 +172,7 @@ void Run::close_part(std::uint32_t kernel, std::uint32_t part) {
 
 // Somebody with a better place in line waits for SMs of this kernel's pool.
 bool Run::contested(const Kernel& k) const {
-  if (k.pool == kNone) return false;
+  if (k.pool == kNone || k.resident) return false;
   const Pool& pool = pools_[k.pool];
   if (!pool.line.empty() && goes_before(pool.line.front(), k.claim)) return true;
   return std::any_of(pool.kernels.begin(), pool.kernels.end(), [&](std::uint32_t other) {
@@ -144,11 +183,12 @@ bool Run::contested(const Kernel& k) const {
 // Gives tiles to idle workers, and lets workers go for whom none are left.
 void Run::dispatch(std::uint32_t index) {
   if (kernels_[index].op == kNone || kernels_[index].persistent) return;
-  if (kernels_[index].idle > kernels_[index].unstarted && kernels_[index].future > 0) split_waves(index);
+  if (kernels_[index].idle > claimable(kernels_[index]) && kernels_[index].future > 0) split_waves(index);
   hand_out(index);
   Kernel& k = kernels_[index];
-  if (k.idle > k.unstarted) {
-    const std::uint32_t surplus = k.idle - k.unstarted;
+  const std::uint32_t tiles = claimable(k);
+  if (k.idle > tiles) {
+    const std::uint32_t surplus = k.idle - tiles;
     k.idle -= surplus;
     take_back(k, surplus);
   }
@@ -165,7 +205,8 @@ void Run::hand_out(std::uint32_t index) {
   while (k.idle > 0) {
     const std::uint32_t part = ready_part(k);
     if (part == kNone) return;
-    const std::uint32_t left = plan_.parts[part].unstarted;
+    const std::uint32_t left = std::min(plan_.parts[part].unstarted, claimable(k));
+    if (left == 0) return;
     const std::uint32_t count = std::min(k.idle, left);
     const std::uint32_t waves = single || count < k.idle ? 1 : std::max(1U, left / k.held);
     const std::uint32_t c = new_cohort(index);
@@ -195,8 +236,16 @@ void Run::take_back(Kernel& k, std::uint32_t sms) {
     if (keep > 0) mark_kernel(index);
     return;
   }
+  if (k.resident) {
+    const std::uint32_t tiles = claimable(k) + k.future;
+    const std::uint32_t keep = std::min(sms, tiles > k.idle ? tiles - k.idle : 0);
+    k.idle += keep;
+    sms -= keep;
+    if (keep > 0) mark_kernel(index);
+    if (sms == 0) return;
+  }
   k.held -= sms;
-  k.returned += sms;
+  if (!k.resident) k.returned += sms;
   pools_[k.pool].free += sms;
   mark_dirty(k.pool);
 }

@@ -26,6 +26,17 @@ Seconds joined(const OpGraph& graph, const Timeline& t, const Method::Release& m
   return end;
 }
 
+// When the GEMMs and the traffic between the devices had ended; copies within a device keep a stream of their own.
+Seconds both_ended(const OpGraph& graph, const Timeline& t) {
+  Seconds end;
+  for (std::size_t i = 0; i < graph.ops().size(); ++i) {
+    for (const LaneId l : graph.lane_refs(graph.ops()[i].lanes)) {
+      if (graph.lane(l).index < 2) end = std::max(end, t.ops[i].end);
+    }
+  }
+  return end;
+}
+
 bool races(const Record& r) {
   return r.d > 1 && r.schedule.find("nccl") != std::string::npos;
 }
@@ -40,7 +51,7 @@ Replay replay(const Record& r, const Device& device, const Topology& topology, c
   out.priced = price(out.graph, {topology, devices}, options.cost);
   SimOptions sim;
   sim.seed = seed;
-  sim.race_window = device.stream.race_window;
+  sim.race_window = r.method.race.value_or(device.stream.race_window);
   out.timeline = simulate(out.graph, out.priced.demands, out.priced.resources, sim);
   const StreamCosts& costs = device.stream;
   const Method::Release method =
@@ -50,7 +61,7 @@ Replay replay(const Record& r, const Device& device, const Topology& topology, c
       out.total = std::max(out.total, out.timeline.ops[i].end / r.gemms);
     }
   } else if (!r.joined) {
-    out.total = out.timeline.makespan;
+    out.total = both_ended(out.graph, out.timeline);
   } else {
     out.total = joined(out.graph, out.timeline, method, options.cost.effects.launch);
   }

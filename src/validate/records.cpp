@@ -82,6 +82,7 @@ Method read_method(const Cursor& at) {
   Method m;
   m.clock_ratio = number(at, "clock_ratio", 1.0);
   if (m.clock_ratio < 0.1 || m.clock_ratio > 10) at.fail("clock_ratio lies between 0.1 and 10");
+  if (find(at, "race_us")) m.race = Seconds(number(at, "race_us", 0) * 1e-6);
   if (const auto c = find(at, "release_join_us")) {
     const auto us = [&](std::string_view key) { return Seconds(c->member(key).ratio(0, 1e6) * 1e-6); };
     m.release = {us("empty"), us("local"), us("stream"), us("remote")};
@@ -154,6 +155,27 @@ void add_contention(RecordSet& set, Record r, const Cursor& at) {
   if (end.joined || end.schedule != "dma_in") set.records.push_back(std::move(end));
 }
 
+// Loads from cool with times of GEMMs alone; lines that name what they run under "of" begin warm.
+bool read_sustained(RecordSet& set, Record r, const Cursor& at) {
+  const auto list = find(at, "series_s_us");
+  if (r.kind != "sustained" || !list || find(at, "of")) return false;
+  double begin = 0;
+  for (const Cursor& c : list->items()) {
+    const std::vector<Cursor> f = c.items();
+    if (f.size() != 2) c.fail("a point is [seconds, us]");
+    // The first point holds the launch of the whole load; the load begins there.
+    if (r.series.empty() && begin == 0) {
+      begin = f[0].ratio(0, 1e6);
+    } else {
+      r.series.emplace_back(f[0].ratio(0, 1e6) - begin, f[1].ratio(0, 1e12) * 1e-6);
+    }
+  }
+  if (r.series.empty()) list->fail("two points are needed");
+  r.gpus = count(at, "both", 0) != 0 ? 2 : 1;
+  set.sustained.push_back(std::move(r));
+  return true;
+}
+
 bool can_replay(const Record& r) {
   static const std::set<std::string_view> kinds = {
       "gemm",    "gemm_kernels", "ag_gemm",      "gemm_rs",  "interdecom_env", "empty",         "peer_uni",
@@ -207,6 +229,8 @@ RecordSet read_records(const std::vector<std::string>& paths) {
       r.method = method;
       if (r.kind == "contention" && can_replay(r)) {
         add_contention(set, std::move(r), doc.root());
+      } else if (read_sustained(set, r, doc.root())) {
+        continue;
       } else if (can_replay(r)) {
         set.records.push_back(std::move(r));
       } else {

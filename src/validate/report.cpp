@@ -24,6 +24,57 @@ void fields(JsonWriter& w, const Accuracy& a) {
   w.key("covered_pct").value(a.covered_pct);
 }
 
+std::string environment_text(const Record& r) {
+  return fmt::format("d={} channels={} SMs={}{}", r.d, r.channels == 0 ? "default" : std::to_string(r.channels),
+                     r.sms == 0 ? "all" : std::to_string(r.sms), r.priority ? " priority" : "");
+}
+
+std::string extras_text(const Validation& v) {
+  std::string out;
+  std::size_t named = 0;
+  for (const auto& s : v.environments.shapes) named += s.named ? 1 : 0;
+  if (!v.environments.shapes.empty()) {
+    out += fmt::format("\nbest environment and d named in {} of {} shapes (ties within the spread count)\n", named,
+                       v.environments.shapes.size());
+  }
+  for (const auto& s : v.environments.shapes) {
+    out += fmt::format("  {:<22} {:<4} named {:<40} best {:<40} regret {:.2f} %\n", s.name, s.named ? "ok" : "MISS",
+                       environment_text(s.pick), environment_text(s.best), s.regret_pct);
+  }
+  if (!v.sustained.empty()) out += "\nsustained load: steady time over cool time, and time until half of the rise\n";
+  for (const SustainedScore& s : v.sustained) {
+    out += fmt::format("  {:<30} ratio {:.3f} (predicted {:.3f}), onset {:.0f} ms (predicted {:.0f})\n", s.name,
+                       s.measured_ratio, s.predicted_ratio, s.measured_onset * 1e3, s.predicted_onset * 1e3);
+  }
+  if (v.compass.n > 0) {
+    out += fmt::format(
+        "\nCompass closed form given the measured parts, {} records: {:.2f}/{:.2f} %; simulator: {:.2f}/{:.2f} % "
+        "({:.1f} times better)\n",
+        v.compass.n, v.compass.form_median, v.compass.form_p90, v.compass.simulator_median, v.compass.simulator_p90,
+        v.compass.form_median / std::max(1e-9, v.compass.simulator_median));
+  }
+  return out;
+}
+
+void extras_json(JsonWriter& w, const Validation& v) {
+  w.key("environments").begin_list();
+  for (const auto& s : v.environments.shapes) {
+    w.begin_object().key("shape").value(s.name).key("named").value(s.named);
+    w.key("pick").value(environment_text(s.pick)).key("best").value(environment_text(s.best));
+    w.key("regret_pct").value(s.regret_pct).end_object();
+  }
+  w.end_list().key("sustained").begin_list();
+  for (const SustainedScore& s : v.sustained) {
+    w.begin_object().key("name").value(s.name);
+    w.key("measured_ratio").value(s.measured_ratio).key("predicted_ratio").value(s.predicted_ratio);
+    w.key("measured_onset_s").value(s.measured_onset).key("predicted_onset_s").value(s.predicted_onset).end_object();
+  }
+  w.end_list().key("compass").begin_object().key("n").value(v.compass.n);
+  w.key("form_median_ape_pct").value(v.compass.form_median).key("form_p90_ape_pct").value(v.compass.form_p90);
+  w.key("simulator_median_ape_pct").value(v.compass.simulator_median);
+  w.key("simulator_p90_ape_pct").value(v.compass.simulator_p90).end_object();
+}
+
 std::string threshold_name(const Threshold& t) {
   return fmt::format("{}: {} {} {:g}", t.group, t.measure, t.at_least ? ">=" : "<=", t.limit);
 }
@@ -56,7 +107,9 @@ std::string json_text(const Validation& v, const std::vector<Threshold>& thresho
   w.end_list().key("picks").begin_object();
   w.key("top1").value(v.picks.top1).key("within_1pct").value(v.picks.within_1pct);
   w.key("regret_mean_pct").value(v.picks.regret_mean_pct).key("regret_max_pct").value(v.picks.regret_max_pct);
-  w.key("tau").value(v.picks.tau).end_object();
+  w.key("tau").value(v.picks.tau);
+  w.key("best_d").value(v.picks.best_d).key("best_d_regret_pct").value(v.picks.best_d_regret_pct).end_object();
+  extras_json(w, v);
   if (!thresholds.empty()) {
     w.key("thresholds").begin_list();
     for (const Threshold& t : thresholds) {
@@ -87,6 +140,7 @@ std::string table_text(const RecordSet& set, const Validation& v, const std::vec
         v.picks.shapes, v.picks.top1, v.picks.within_1pct, v.picks.regret_mean_pct, v.picks.regret_max_pct, v.picks.tau,
         v.picks.best_d, v.picks.best_d_regret_pct);
   }
+  out += extras_text(v);
   for (const auto& [kind, n] : set.skipped) out += fmt::format("not replayed: {} lines of kind {}\n", n, kind);
   if (!thresholds.empty()) out += "\n";
   for (const Threshold& t : thresholds) {
@@ -159,7 +213,7 @@ int run(const Request& q, Style style) {
     return 0;
   }
   const RecordSet set = read_records(b.data);
-  if (set.records.empty()) throw InputError(b.data.front(), "no record that can be replayed");
+  if (set.records.empty() && set.sustained.empty()) throw InputError(b.data.front(), "no record that can be replayed");
   ReplayOptions options;
   options.seeds = static_cast<std::uint32_t>(q.seeds);
   options.unseen = q.unseen;

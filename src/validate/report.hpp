@@ -16,7 +16,7 @@ struct Request {
   std::vector<std::string> data;
   std::string device;
   std::string topology;
-  std::int64_t seeds = 9;
+  std::int64_t seeds = 31;
   std::string json_file;
   std::string junit_file;
   std::string records_file;
@@ -45,6 +45,11 @@ struct Budget {
   std::string topology;
   std::vector<Threshold> thresholds;
 };
+Environments environments_of(const RecordSet& set, const std::vector<Prediction>& predictions);
+std::vector<SustainedScore> sustained_of(const RecordSet& set, const Device& device, const Topology& topology,
+                                         const ReplayOptions& options);
+Rivals compass_of(const RecordSet& set, const std::vector<Prediction>& predictions);
+
 Budget load_budget(const std::string& path);
 void check(std::vector<Threshold>& thresholds, const Validation& v);
 

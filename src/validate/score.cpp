@@ -6,6 +6,7 @@
 
 #include "cost/kernel_model.hpp"
 #include "overlap/validate.hpp"
+#include "validate/report.hpp"
 
 namespace overlap {
 namespace {
@@ -196,6 +197,9 @@ Validation score(const RecordSet& set, std::vector<Prediction> predictions) {
     if (!rows.empty()) v.groups.push_back(accuracy(std::string(pool.name), rows, set.records, v.predictions));
   }
   v.picks = picks_of(set.records, v.predictions);
+  v.environments = validation::environments_of(set, v.predictions);
+  v.sustained = validation::sustained_of(set, device, topology, options);
+  v.compass = validation::compass_of(set, v.predictions);
   return v;
 }
 

@@ -127,8 +127,8 @@ class Bench {
 
   // Changes the demand of an op that was added.
   Demand& demand(OpId op) { return demands.ops[op.index()]; }
-  void need(OpId op, PoolId pool, std::uint32_t count) {
-    demands.slots.push_back({pool, count});
+  void need(OpId op, PoolId pool, std::uint32_t count, std::uint32_t cluster = 1) {
+    demands.slots.push_back({pool, count, cluster});
     const auto end = static_cast<std::uint32_t>(demands.slots.size());
     demand(op).slots = {end - 1, end};
   }

@@ -143,8 +143,10 @@ TEST_CASE("a seed decides races, the same way every time; seed 0 is program orde
   // GEMM first on both devices; the collective first on both; on one only, where it spins for the other.
   CHECK(seen.size() == 4);
   CHECK(seen.count(program_order) == 1);
-  CHECK(seen.count({4, 4, 3}) == 1);  // 20 tiles on 6 SMs: 3 waves beside the kernel, then the last 2
-  CHECK(ends(3, 0.5)[2] > 3.0);       // a window makes everybody a little late
+  CHECK(seen.count({4, 4, 3}) == 1);   // 20 tiles on 6 SMs: 3 waves beside the kernel, then the last 2
+  std::set<std::vector<double>> late;  // a window makes some late
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) late.insert(ends(seed, 0.5));
+  CHECK(late.size() > seen.size());
 }
 
 TEST_CASE("a transfer cut into twins that run together ends when the whole does") {

@@ -116,6 +116,56 @@ TEST_CASE("a static persistent kernel keeps its grid: late workers bring their w
   CHECK(begin_of(t, urgent) == near(2));
 }
 
+TEST_CASE("a persistent kernel: late workers bring the two tiles that they claimed, the others share the rest") {
+  const auto end = [](std::uint32_t tiles, double held) {
+    Bench b(1);
+    const PoolId sms = b.pool(0, 132);
+    const OpId comm = b.fixed({0, 0}, held);
+    b.need(comm, sms, 24);
+    const OpId gemm = b.kernel(
+        {0, 1}, {.parts = {tiles}, .workers = 132, .tile = 1, .pool = sms, .scheduler = TileScheduler::persistent});
+    return end_of(b.run(), gemm).si();
+  };
+  CHECK(end(132, 5) == near(2));      // one tile each: the late ones follow the first that is through
+  CHECK(end(216, 0.5) == near(2.5));  // 24 late workers with two tiles; measured so on H200
+  CHECK(end(216, 1.5) == near(3.5));
+  CHECK(end(216, 9) == near(4));              // those that are through make room
+  CHECK(end(132 * 6, 3.2) == near(7));        // many waves: what is left is shared, one wave is lost
+  CHECK(end(132 * 6 + 104, 100) == near(9));  // 896 tiles: 848 on 108 SMs in 8 waves, then 48 on the other 24
+}
+
+TEST_CASE("a persistent kernel gives no SM back while it has tiles, whatever stands in line") {
+  Bench b(1);
+  const PoolId sms = b.pool(0, 8);
+  const OpId gemm =
+      b.kernel({0, 0}, {.parts = {20}, .workers = 8, .tile = 1, .pool = sms, .scheduler = TileScheduler::persistent});
+  const OpId soon = b.fixed({0, 1}, 0.5);
+  const OpId urgent = b.fixed({0, 2, 1}, 1, {on(soon)});
+  b.need(urgent, sms, 4);
+  const Timeline t = b.run();
+  CHECK(end_of(t, gemm) == near(3));
+  CHECK(begin_of(t, urgent) == near(2));  // 4 tiles are left for 8 workers
+}
+
+TEST_CASE("members that need whole clusters do not find them among the SMs that a tiled kernel left") {
+  // Two groups of 6: a kernel of 8 workers takes 4 of each, in pairs. One of 10 takes 6 and 4, or 4 and 6.
+  const auto begins = [](std::uint32_t workers, std::uint32_t wanted, std::uint32_t cluster) {
+    Bench b(1);
+    const PoolId sms = b.pool(0, 12);
+    b.resources.pools[sms.index()].groups = {6, 6};
+    b.kernel({0, 0},
+             {.parts = {workers}, .workers = workers, .tile = 1, .pool = sms, .scheduler = TileScheduler::persistent});
+    const OpId soon = b.fixed({0, 1}, 0.5);
+    const OpId comm = b.fixed({0, 2}, 1, {on(soon)});
+    b.need(comm, sms, wanted, cluster);
+    return begin_of(b.run(), comm).si();
+  };
+  CHECK(begins(8, 4, 1) == near(0.5));
+  CHECK(begins(8, 4, 4) == near(1));
+  CHECK(begins(8, 4, 2) == near(0.5));
+  CHECK(begins(4, 8, 4) == near(0.5));
+}
+
 TEST_CASE("static workers that are through free their SMs; a last, partly filled wave has its own time") {
   Bench b(1);
   const PoolId sms = b.pool(0, 8);

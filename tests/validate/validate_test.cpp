@@ -1,6 +1,10 @@
 // The accuracy that the bundled device files have on our own measurement cannot regress unseen.
+#include <algorithm>
+#include <cmath>
+
 #include "catch.hpp"
 #include "overlap/config.hpp"
+#include "overlap/cost.hpp"
 #include "overlap/error.hpp"
 #include "paths.hpp"
 #include "validate/report.hpp"
@@ -17,6 +21,47 @@ TEST_CASE("two H200: the budget holds") {
     INFO(t.group << " " << t.measure << " is " << t.value << ", limit " << t.limit);
     CHECK(t.passed);
   }
+}
+
+TEST_CASE("the tile engine agrees with the closed form of the tile model over all measured shapes") {
+  const RecordSet set = read_records({source_dir() + "/tests/data/h200x2/gemm.jsonl"});
+  const Topology topology = load_topology(source_dir() + "/topologies/h200x2-nv18.json");
+  for (const char* name : {"h100", "h200", "a100"}) {
+    const Device device = load_device(source_dir() + "/configs/devices/" + name + ".json");
+    ReplayOptions options;
+    options.cost.effects.launch = false;
+    std::vector<double> off;
+    for (const Record& r : set.records) {
+      const Seconds closed = gemm_time(device, r.shape, DType::bf16, DType::bf16, false, ComputeModel::tile);
+      off.push_back(std::abs(replay(r, device, topology, options, 0).total / closed - 1));
+    }
+    std::sort(off.begin(), off.end());
+    INFO(name << ": median " << off[off.size() / 2] << ", largest " << off.back());
+    CHECK(off[off.size() / 2] < 0.01);
+    CHECK(off[off.size() * 9 / 10] < 0.02);
+  }
+}
+
+TEST_CASE("environments, sustained load and the closed form of Compass are scored beside the times") {
+  const std::string data = source_dir() + "/tests/data/h200x2/";
+  const RecordSet set = read_records(
+      {data + "ag_gemm.jsonl", data + "gemm_rs.jsonl", data + "interdecom_env.jsonl", data + "sustained.jsonl"});
+  const Validation v = validate(set, load_device(source_dir() + "/configs/devices/h200.json"),
+                                load_topology(source_dir() + "/topologies/h200x2-nv18.json"), {});
+  REQUIRE(v.environments.shapes.size() == 7);
+  const auto named = std::count_if(v.environments.shapes.begin(), v.environments.shapes.end(),
+                                   [](const Environments::Shape& s) { return s.named; });
+  CHECK(named >= 6);
+  REQUIRE(v.sustained.size() == 4);
+  for (const SustainedScore& s : v.sustained) {
+    INFO(s.name << ": ratio " << s.measured_ratio << " predicted " << s.predicted_ratio << ", onset "
+                << s.measured_onset << " predicted " << s.predicted_onset);
+    CHECK(std::abs(s.measured_ratio - s.predicted_ratio) < 0.02);
+    CHECK(s.predicted_onset < 1.5 * s.measured_onset);
+    CHECK(s.measured_onset < 1.5 * s.predicted_onset);
+  }
+  CHECK(v.compass.n > 250);
+  CHECK(v.compass.form_median > 4 * v.compass.simulator_median);
 }
 
 TEST_CASE("a threshold on records that are not there fails, with its name in the JUnit file") {
