@@ -175,7 +175,9 @@ Validation validate(const RecordSet& set, const Device& device, const Topology& 
   std::vector<Prediction> predictions;
   Variants variants(device, options.unseen);
   for (const Record& r : set.records) predictions.push_back(predict(r, variants.of(r), topology, options));
-  return score(set, std::move(predictions));
+  Validation v = score(set, std::move(predictions));
+  v.sustained = validation::sustained_of(set, device, topology, options);
+  return v;
 }
 
 Validation score(const RecordSet& set, std::vector<Prediction> predictions) {
@@ -198,7 +200,6 @@ Validation score(const RecordSet& set, std::vector<Prediction> predictions) {
   }
   v.picks = picks_of(set.records, v.predictions);
   v.environments = validation::environments_of(set, v.predictions);
-  v.sustained = validation::sustained_of(set, device, topology, options);
   v.compass = validation::compass_of(set, v.predictions);
   return v;
 }
