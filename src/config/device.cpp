@@ -144,12 +144,13 @@ Device read_device(const Cursor& at) {
   d.collective_channels = o.at("collective_channels").count(1024);
   if (o.has("collective_cluster")) d.collective_cluster = o.at("collective_cluster").count(64);
   if (o.has("sm_groups")) {
+    const Object groups(o.at("sm_groups"), config::sm_groups_keys());
     std::uint32_t sum = 0;
-    for (const Cursor& c : o.at("sm_groups").items()) {
+    for (const Cursor& c : groups.at("sms").items()) {
       d.sm_groups.push_back(c.count(1024));
       sum += d.sm_groups.back();
     }
-    if (sum != d.sms) o.at("sm_groups").fail("the groups must hold " + std::to_string(d.sms) + " SMs together");
+    if (sum != d.sms) groups.at("sms").fail("the groups must hold " + std::to_string(d.sms) + " SMs together");
   }
   if (o.has("dma_2d")) d.dma_2d = o.at("dma_2d").boolean();
   d.gemm = read_gemm(o.at("gemm"));

@@ -46,6 +46,7 @@ constexpr Keys kStream[] = {
     "copy_start", "copy_gap",    "release_join", "collective_start", "collective_gap", "source"};
 constexpr Keys kCollective[] = {"kind", "members", "channels", "knots", "source"};
 constexpr Keys kKnot[] = {"bytes", "time"};
+constexpr Keys kSmGroups[] = {"sms", "source"};
 constexpr Keys kPower[] = {"onset", "steady_ratio", "ramp", "source"};
 
 constexpr Keys kWorkloadFile[] = {"$schema", "name", "summary", "source", "notes",   "topologies", "layers",
@@ -85,6 +86,9 @@ KeySet collective_keys() {
 }
 KeySet knot_keys() {
   return {"knot", kKnot};
+}
+KeySet sm_groups_keys() {
+  return {"list of SM groups", kSmGroups};
 }
 KeySet power_keys() {
   return {"power cap", kPower};

@@ -12,6 +12,7 @@ KeySet stream_keys();
 KeySet collective_keys();
 KeySet knot_keys();
 KeySet power_keys();
+KeySet sm_groups_keys();
 
 KeySet workload_file_keys();
 KeySet layer_keys();

@@ -58,6 +58,7 @@ TEST_CASE("keys of devices, workloads and experiments are those of their schemas
       {"device", "collective", config::collective_keys()},
       {"device", "knot", config::knot_keys()},
       {"device", "power", config::power_keys()},
+      {"device", "sm_groups", config::sm_groups_keys()},
       {"workload", "", config::workload_file_keys()},
       {"workload", "layer", config::layer_keys()},
       {"study", "", sweep::study_keys()},
