@@ -1,11 +1,14 @@
-// What one event costs on the fast solver, by google-benchmark: a lone flow's life, and a completion with a new start
-// in an all-to-all behind one switch. bench_micro --benchmark_repetitions=5
+// What small things cost, by google-benchmark: on the fast solver a lone flow's life, and a completion with a new start
+// in an all-to-all behind one switch; the time of one GEMM, all tile candidates tried.
+// bench_micro --benchmark_repetitions=5
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
 #include <vector>
 
+#include "cost/gemm_plan.hpp"
 #include "engine/fast_solver.hpp"
+#include "overlap/config.hpp"
 
 namespace {
 
@@ -57,6 +60,18 @@ void switch_event(benchmark::State& state) {
   }
 }
 BENCHMARK(switch_event)->Arg(4)->Arg(8)->Arg(32);
+
+// By the tile model alone, and beside the table of measured kernels. Target: under 50 us.
+void gemm_query(benchmark::State& state) {
+  Device d = load_device(OVERLAPSIM_DEVICE);
+  if (state.range(0) == 0) d.gemm.kernels = nullptr;
+  std::uint32_t m = 0;
+  for (auto _ : state) {
+    const GemmShape shape{512 + 8 * (m++ % 2048), 8192, 8192};
+    benchmark::DoNotOptimize(cost::plan_tile({&d, shape, DType::bf16, DType::bf16, false, 0, {}, {}}).total);
+  }
+}
+BENCHMARK(gemm_query)->ArgName("kernels")->Arg(0)->Arg(1);
 
 }  // namespace
 
