@@ -72,7 +72,8 @@ std::string ranking(const WorkloadReport& w, bool colour) {
   for (const ScheduleReport& s : w.schedules) {
     if (!s.refusal.empty()) continue;
     const Phases& p = s.phases;
-    t.row({std::to_string(++rank), s.label, us(s.makespan), s.speedup > 0.0 ? fmt::format("{:.3f}x", s.speedup) : "",
+    ++rank;
+    t.row({std::to_string(rank), s.label, us(s.makespan), s.speedup > 0.0 ? fmt::format("{:.3f}x", s.speedup) : "",
            s.speedup > 0.0 ? fmt::format("{:.0f} %", std::round(s.efficiency * 100.0) + 0.0) : "", us(p.computing()),
            us(p.exposed), us(p.slot_wait + p.launch + p.local + p.tail),
            fmt::format("{:.1f}", s.extra_memory.si() / 1048576.0), phase_bar(p, longest)},

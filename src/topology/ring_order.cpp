@@ -22,10 +22,6 @@ struct HopCost {
     return *this;
   }
   friend HopCost operator+(HopCost a, const HopCost& b) { return a += b; }
-  friend HopCost operator-(HopCost a, const HopCost& b) {
-    for (std::size_t i = 0; i < a.links.size(); ++i) a.links[i] -= b.links[i];
-    return a;
-  }
 };
 constexpr HopCost kImpossible{{0xffffffffU, 0, 0, 0, 0}};
 
