@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "validate/statistics.hpp"
+
 namespace overlap::calibrate {
 
 std::string lower(std::string_view text);
@@ -21,7 +23,5 @@ std::optional<double> number(std::string_view field);
 std::string collective_kind(std::string_view text);
 // Bus bandwidth over algorithm bandwidth of a collective over n devices (nccl-tests' definition).
 double bus_factor(std::string_view kind, double members);
-double median_of(std::vector<double> values);
-double quantile_of(std::vector<double> values, double q);
 
 }  // namespace overlap::calibrate

@@ -7,6 +7,7 @@
 #include "cost/kernel_model.hpp"
 #include "overlap/validate.hpp"
 #include "validate/report.hpp"
+#include "validate/statistics.hpp"
 
 namespace overlap {
 namespace {
@@ -35,15 +36,6 @@ constexpr Pool kPools[] = {
     {"fused in our own tile kernel", [](const Record& r) { return r.fused; }},
 };
 
-double quantile(std::vector<double> v, double q) {
-  if (v.empty()) return 0;
-  std::sort(v.begin(), v.end());
-  const double at = q * static_cast<double>(v.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, v.size() - 1);
-  return v[low] + (v[high] - v[low]) * (at - static_cast<double>(low));
-}
-
 Accuracy accuracy(std::string name, const std::vector<std::size_t>& rows, const std::vector<Record>& records,
                   const std::vector<Prediction>& predictions) {
   std::vector<double> error, size;
@@ -60,9 +52,9 @@ Accuracy accuracy(std::string name, const std::vector<std::size_t>& rows, const 
   Accuracy a;
   a.name = std::move(name);
   a.n = static_cast<std::uint32_t>(rows.size());
-  a.bias_pct = quantile(error, 0.5);
-  a.median_ape_pct = quantile(size, 0.5);
-  a.p90_ape_pct = quantile(size, 0.9);
+  a.bias_pct = quantile_of(error, 0.5);
+  a.median_ape_pct = quantile_of(size, 0.5);
+  a.p90_ape_pct = quantile_of(size, 0.9);
   a.inside_pct = 100 * inside / n;
   a.covered_pct = 100 * covered / n;
   return a;
@@ -130,7 +122,7 @@ Picks picks_of(const std::vector<Record>& records, const std::vector<Prediction>
       p.regret_mean_pct += r / p.shapes;
       p.regret_max_pct = std::max(p.regret_max_pct, r);
     }
-    p.tau = quantile(taus, 0.5);
+    p.tau = quantile_of(taus, 0.5);
   }
   double families_n = 0;
   for (const auto& [name, rows] : families) {
@@ -173,6 +165,7 @@ class Variants {
 Validation validate(const RecordSet& set, const Device& device, const Topology& topology,
                     const ReplayOptions& options) {
   std::vector<Prediction> predictions;
+  predictions.reserve(set.records.size());
   Variants variants(device, options.unseen);
   for (const Record& r : set.records) predictions.push_back(predict(r, variants.of(r), topology, options));
   Validation v = score(set, std::move(predictions));
