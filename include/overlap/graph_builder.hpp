@@ -2,6 +2,8 @@
 // checks the rest. Dependencies may name ops that are added later (see upcoming()).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -29,10 +31,20 @@ struct PartSpec {
   std::span<const Slice> c{};
 };
 
+// Ops and what belongs to them.
+struct GraphSize {
+  std::size_t ops = 0;
+  std::size_t parts = 0;
+  std::size_t slices = 0;
+  std::size_t deps = 0;
+};
+
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::uint32_t devices);
   [[nodiscard]] std::uint32_t devices() const { return graph_.devices_; }
+  // Room for so much more. Never needed; large graphs are built without moves then.
+  void reserve(const GraphSize& more);
 
   // Interned label text; "{}" stands for a, then b.
   Label label(std::string_view text, std::uint32_t a = 0, std::uint32_t b = 0);
@@ -96,7 +108,9 @@ class GraphBuilder {
   bool in_hook_ = false;
   Seconds host_launch_;
   std::map<std::string, LabelId, std::less<>> texts_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, LaneId> lanes_;
+  // By device and index: small indices in a table, any other in the map.
+  std::vector<std::vector<LaneId>> low_lanes_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, LaneId> high_lanes_;
 };
 
 }  // namespace overlap

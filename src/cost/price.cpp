@@ -5,7 +5,6 @@
 #include "cost/pricer.hpp"
 #include "overlap/codec.hpp"
 #include "overlap/error.hpp"
-#include "units/big_vector.hpp"
 
 namespace overlap {
 
@@ -183,7 +182,7 @@ void Pricer::price_codec(const Op& op, const Elementwise& e, Demand& d) const {
 Priced Pricer::run() {
   make_resources();
   make_background();
-  reserve_big(out_.demands.ops, graph_.ops().size());
+  out_.demands.ops.reserve(graph_.ops().size());
   for (const Op& op : graph_.ops()) {
     Demand d;
     if (const auto* g = std::get_if<Gemm>(&op.work)) d = gemm(op, *g);

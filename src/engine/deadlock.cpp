@@ -187,7 +187,7 @@ class Deadlock {
   }
 
   const Run& run_;
-  BigVector<std::uint32_t> previous_;  // by member
+  std::vector<std::uint32_t> previous_;  // by member
   std::vector<std::uint32_t> waiting_;
 };
 

@@ -106,8 +106,8 @@ void link_lanes(const OpGraph& graph, std::uint32_t i, std::vector<std::uint32_t
 
 }  // namespace
 
-BigVector<std::uint32_t> previous_in_lane(const Plan& plan) {
-  BigVector<std::uint32_t> previous(plan.lane_next.size(), kNone);
+std::vector<std::uint32_t> previous_in_lane(const Plan& plan) {
+  std::vector<std::uint32_t> previous(plan.lane_next.size(), kNone);
   for (std::uint32_t m = 0; m < plan.lane_next.size(); ++m) {
     if (plan.lane_next[m] != kNone) previous[plan.lane_next[m]] = m;
   }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "overlap/engine.hpp"
-#include "units/big_vector.hpp"
 
 namespace overlap::engine {
 
@@ -25,14 +24,14 @@ struct PartState {
 };
 
 struct Plan {
-  BigVector<std::uint32_t> member_op;
-  BigVector<std::uint32_t> lane_next;       // next member of the same lane, or kNone
-  BigVector<std::uint32_t> lane_previous;   // previous member, or kNone; empty unless asked for
-  BigVector<std::uint32_t> member_pending;  // completions that a member waits for, its lane's previous op included
-  BigVector<PartState> parts;               // by PartId; `pending` of parts of tiled Gemms, the rest is the run's
-  BigVector<std::uint32_t> successor_begin;
-  BigVector<std::uint32_t> successors;  // targets, by source
-  BigVector<std::uint32_t> lane_first;  // first member of each lane, or kNone
+  std::vector<std::uint32_t> member_op;
+  std::vector<std::uint32_t> lane_next;       // next member of the same lane, or kNone
+  std::vector<std::uint32_t> lane_previous;   // previous member, or kNone; empty unless asked for
+  std::vector<std::uint32_t> member_pending;  // completions that a member waits for, its lane's previous op included
+  std::vector<PartState> parts;               // by PartId; `pending` of parts of tiled Gemms, the rest is the run's
+  std::vector<std::uint32_t> successor_begin;
+  std::vector<std::uint32_t> successors;  // targets, by source
+  std::vector<std::uint32_t> lane_first;  // first member of each lane, or kNone
   [[nodiscard]] std::span<const std::uint32_t> targets(std::uint32_t source) const {
     return {successors.data() + successor_begin[source], successor_begin[source + 1] - successor_begin[source]};
   }
@@ -44,6 +43,6 @@ struct Plan {
 Plan make_plan(const OpGraph& graph, const Demands& demands, bool with_previous);
 
 // The previous member of each member's lane, or kNone.
-BigVector<std::uint32_t> previous_in_lane(const Plan& plan);
+std::vector<std::uint32_t> previous_in_lane(const Plan& plan);
 
 }  // namespace overlap::engine

@@ -15,8 +15,6 @@ Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resource
   const std::size_t n = graph.ops().size();
   left_ = n;
   const Seconds never(-1.0);
-  reserve_big(timeline_.ops, n);
-  reserve_big(timeline_.part_ends, graph.parts().size());
   timeline_.ops.assign(n, {never, never, never, never});
   timeline_.part_ends.assign(graph.parts().size(), never);
   members_missing_.resize(n);

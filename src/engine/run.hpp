@@ -194,15 +194,15 @@ class Run {
   std::unique_ptr<FlowSolver> solver_;
   std::vector<FlowId> finished_;
 
-  std::vector<std::uint32_t> worklist_;       // members whose last wait was met at this date
-  BigVector<std::uint32_t> members_missing_;  // by op: members not yet admitted
-  BigVector<std::uint32_t> activity_;         // by op: its kernel or store while it runs
-  std::vector<std::uint32_t> member_times_;   // by op: first entry in timeline_.members; empty when no op has several
+  std::vector<std::uint32_t> worklist_;         // members whose last wait was met at this date
+  std::vector<std::uint32_t> members_missing_;  // by op: members not yet admitted
+  std::vector<std::uint32_t> activity_;         // by op: its kernel or store while it runs
+  std::vector<std::uint32_t> member_times_;     // by op: first entry in timeline_.members; empty when no op has several
 
   // Streams; empty when free.
-  BigVector<double> lane_reached_;  // by member: date at which its lane came to it; < 0 before
-  BigVector<double> late_wait_;     // by member: date at which the last late wait wakes it
-  BigVector<std::uint32_t> satisfied_;
+  std::vector<double> lane_reached_;  // by member: date at which its lane came to it; < 0 before
+  std::vector<double> late_wait_;     // by member: date at which the last late wait wakes it
+  std::vector<std::uint32_t> satisfied_;
 
   std::vector<Pool> pools_;
   std::vector<std::uint32_t> dirty_pools_;

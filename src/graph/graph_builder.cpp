@@ -5,8 +5,6 @@
 #include <cassert>
 #include <utility>
 
-#include "units/big_vector.hpp"
-
 namespace overlap {
 namespace {
 
@@ -14,16 +12,16 @@ std::uint32_t size32(std::size_t n) {
   return static_cast<std::uint32_t>(n);
 }
 
+// Doubles at least, so that many calls of reserve() in a row stay linear.
 template <class T>
-void push(std::vector<T>& pool, const T& item) {
-  if (pool.size() == pool.capacity()) reserve_big(pool, std::max<std::size_t>(8, 2 * pool.size()));
-  pool.push_back(item);
+void make_room(std::vector<T>& pool, std::size_t more) {
+  if (pool.size() + more > pool.capacity()) pool.reserve(std::max(pool.size() + more, 2 * pool.capacity()));
 }
 
 template <class T>
 Range append_to(std::vector<T>& pool, std::span<const T> items) {
   const std::uint32_t begin = size32(pool.size());
-  for (const T& item : items) push(pool, item);  // one or two: a call of insert() would cost more
+  for (const T& item : items) pool.push_back(item);  // one or two: a call of insert() would cost more
   return {begin, size32(pool.size())};
 }
 
@@ -31,6 +29,15 @@ Range append_to(std::vector<T>& pool, std::span<const T> items) {
 
 GraphBuilder::GraphBuilder(std::uint32_t devices) {
   graph_.devices_ = devices;
+  low_lanes_.resize(devices);
+}
+
+void GraphBuilder::reserve(const GraphSize& more) {
+  make_room(graph_.ops_, more.ops);
+  make_room(graph_.lane_refs_, more.ops);
+  make_room(graph_.parts_, more.parts);
+  make_room(graph_.slices_, more.slices);
+  make_room(graph_.deps_, more.deps);
 }
 
 LabelId GraphBuilder::intern(std::string_view text) {
@@ -64,9 +71,15 @@ Slice GraphBuilder::cols(BufferId b, std::uint32_t col, std::uint32_t count) con
 }
 
 LaneId GraphBuilder::lane(DeviceId device, std::uint32_t index, std::string_view name, std::int32_t priority) {
-  const auto [it, fresh] = lanes_.try_emplace({device.v, index}, LaneId(graph_.lanes_.size()));
-  if (fresh) graph_.lanes_.push_back({device, index, priority, intern(name)});
-  return it->second;
+  constexpr std::uint32_t kLow = 2048;
+  auto& low = low_lanes_[device.index()];
+  if (index < kLow && index >= low.size()) low.resize(index + 1);
+  LaneId& known = index < kLow ? low[index] : high_lanes_[{device.v, index}];
+  if (!known.valid()) {
+    known = LaneId(graph_.lanes_.size());
+    graph_.lanes_.push_back({device, index, priority, intern(name)});
+  }
+  return known;
 }
 
 TokenId GraphBuilder::token(std::uint32_t count) {
@@ -104,7 +117,7 @@ OpId GraphBuilder::add(Work work, std::span<const LaneId> lanes, std::span<const
 
 OpId GraphBuilder::append_op(Work work, std::span<const LaneId> lanes, std::span<const Slice> reads,
                              std::span<const Slice> writes, const OpArgs& args) {
-  Op op;
+  Op& op = graph_.ops_.emplace_back();
   op.work = work;
   op.lanes = append_to(graph_.lane_refs_, lanes);
   op.deps = append(args.deps);
@@ -112,7 +125,6 @@ OpId GraphBuilder::append_op(Work work, std::span<const LaneId> lanes, std::span
   op.writes = append(writes);
   op.label = args.label;
   op.commutative = args.commutative;
-  push(graph_.ops_, op);
   return OpId(graph_.ops_.size() - 1);
 }
 
@@ -132,14 +144,13 @@ OpId GraphBuilder::fused_gemm(LaneId lane, Gemm work, const OpArgs& args) {
 PartId GraphBuilder::part(OpId gemm, const PartSpec& spec) {
   Gemm& work = std::get<Gemm>(graph_.ops_[gemm.index()].work);
   assert(work.parts.end == graph_.parts_.size());  // parts of one Gemm lie together
-  Part p;
+  Part& p = graph_.parts_.emplace_back();
   p.op = gemm;
   p.rect = spec.rect;
   p.waits = append(spec.waits);
   p.a = append(spec.a);
   p.b = append(spec.b);
   p.c = append(spec.c);
-  push(graph_.parts_, p);
   ++work.parts.end;
   return PartId(graph_.parts_.size() - 1);
 }
@@ -167,7 +178,8 @@ OpId GraphBuilder::elementwise(LaneId lane, Elementwise work, std::span<const Sl
 
 OpGraph GraphBuilder::finish() && {
   texts_.clear();
-  lanes_.clear();
+  low_lanes_.clear();
+  high_lanes_.clear();
   hook_ = nullptr;
   return std::move(graph_);
 }

@@ -245,6 +245,10 @@ void Reducer::ring_hop(std::uint32_t hop, std::vector<OpId>& done) {
 void all_gather(GraphBuilder& b, const Comm& comm, GatherPlan& plan, Arrivals& arrivals) {
   plan.first_row = gather_offsets(plan);
   if (comm.ranks == 1) return;
+  if (comm.path != Path::library) {
+    const std::size_t copies = std::size_t{comm.ranks} * (comm.ranks - 1);
+    b.reserve({.ops = copies, .slices = 2 * copies, .deps = copies});
+  }
   switch (comm.path) {
     case Path::library:
       return library_gather(b, comm, plan, arrivals);

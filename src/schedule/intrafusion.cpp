@@ -106,6 +106,8 @@ Halves gather_halves(GraphBuilder& b, const Workload& w, const LayerInputs& in, 
 std::vector<Tensor> build_gather(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
   const Workload& w = ctx.workload;
   const std::vector<Comm> dirs = comms(ctx);
+  const std::size_t chunks = dirs.size() * w.tp * w.tp;
+  b.reserve({.ops = chunks, .parts = chunks, .slices = 5 * chunks, .deps = 2 * chunks});
   const Halves halves = gather_halves(b, w, in, dirs);
   std::vector<Tensor> out = outputs(b, w);
   std::vector<Slice> a;

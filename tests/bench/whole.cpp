@@ -160,6 +160,8 @@ OpGraph all_reduce(std::uint32_t ranks, std::uint32_t chunks) {
     for (std::uint32_t c = 0; c < chunks; ++c) lanes.push_back(b.lane(DeviceId(r), 1 + c, "comm"));
   }
   const Label label = b.label("chunk");
+  const std::size_t messages = std::size_t{2} * (ranks - 1) * ranks * chunks;
+  b.reserve({.ops = messages, .slices = 2 * messages, .deps = messages});
   std::vector<OpId> got(std::size_t{ranks} * chunks), sent(std::size_t{ranks} * chunks);
   for (std::uint32_t s = 0; s + 2 < 2 * ranks; ++s) {
     Transfer t;
