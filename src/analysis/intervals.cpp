@@ -71,12 +71,30 @@ void radix_sort(std::vector<Keyed>& v) {
   }
 }
 
+// Where the dates fall: ends of their rising runs, the last one too; empty if they are more than a few.
+std::vector<std::ptrdiff_t> few_runs(std::span<const Seconds> dates) {
+  constexpr std::size_t kFew = 8;
+  std::vector<std::ptrdiff_t> ends;
+  for (auto at = dates.begin(); at != dates.end();) {
+    if (ends.size() == kFew) return {};
+    at = std::is_sorted_until(at, dates.end());
+    ends.push_back(at - dates.begin());
+  }
+  return ends;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> order_of(std::span<const Seconds> dates) {
   std::vector<std::uint32_t> order(dates.size());
   std::iota(order.begin(), order.end(), 0U);
-  if (std::is_sorted(dates.begin(), dates.end())) return order;
+  if (const auto runs = few_runs(dates); !runs.empty()) {
+    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return dates[a] < dates[b]; };
+    for (std::size_t r = 1; r < runs.size(); ++r) {
+      std::inplace_merge(order.begin(), order.begin() + runs[r - 1], order.begin() + runs[r], earlier);
+    }
+    return order;
+  }
   constexpr std::size_t kSmall = 512;
   if (dates.size() < kSmall) {
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return dates[a] < dates[b]; });

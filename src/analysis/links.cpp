@@ -46,6 +46,9 @@ std::vector<Line> sweep(const RunView& run) {
   std::vector<Seconds> begins;
   std::vector<Seconds> ends;
   std::vector<Range> uses;
+  begins.reserve(run.demands.ops.size());
+  ends.reserve(run.demands.ops.size());
+  uses.reserve(run.demands.ops.size());
   for (std::size_t i = 0; i < run.demands.ops.size(); ++i) {
     const Demand& d = run.demands.ops[i];
     if (d.uses.empty() || !(work_of(d, run.demands) > Bytes{})) continue;
@@ -131,7 +134,12 @@ Seconds communication_time(const RunView& run) {
   std::vector<Interval> v;
   for (std::size_t i = 0; i < run.graph.ops().size(); ++i) {
     if (activity_of(run.graph, run.graph.ops()[i]) != Activity::communication) continue;
-    v.push_back({run.timeline.ops[i].begin, run.timeline.ops[i].end});
+    const OpTimes& t = run.timeline.ops[i];
+    if (!v.empty() && t.begin <= v.back().end && v.back().begin <= t.end) {  // mostly beside the one before
+      v.back() = {std::min(v.back().begin, t.begin), std::max(v.back().end, t.end)};
+    } else {
+      v.push_back({t.begin, t.end});
+    }
   }
   return length(merged(std::move(v)));
 }

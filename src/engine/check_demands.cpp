@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -19,6 +20,11 @@ class DemandCheck {
       : graph_(graph), demands_(demands), resources_(resources) {
     check_resources();
     pools_ = PoolTable(resources.pools, graph.devices());
+    // Ranges of uses and needs are shared by many ops: what they hold is looked at once, op by op only to name one.
+    sound_uses_ = std::all_of(demands.uses.begin(), demands.uses.end(), [this](const Use& u) { return sound(u); });
+    lone_needs_ = std::all_of(demands.slots.begin(), demands.slots.end(), [this](const SlotNeed& n) {
+      return n.pool.index() < resources_.pools.size() && n.count <= resources_.pools[n.pool.index()].count;
+    });
   }
 
   void run() const {
@@ -71,16 +77,22 @@ class DemandCheck {
     if (!(d.share > 0.0) || !is_amount(d.share)) fail(i, "share must be positive");
     if (!(d.cap.si() > 0.0)) fail(i, "cap must be positive");
     if (d.uses.end > demands_.uses.size() || d.slots.end > demands_.slots.size()) fail(i, "uses or slots out of range");
-    for (std::uint32_t u = d.uses.begin; u < d.uses.end; ++u) {
+    for (std::uint32_t u = d.uses.begin; u < d.uses.end && !sound_uses_; ++u) {
       const Use& use = demands_.uses[u];
       if (use.resource.index() >= resources_.fluids.size()) fail(i, "uses an unknown resource");
       if (!is_amount(use.weight)) fail(i, "a weight must be finite and not negative");
     }
-    for (std::uint32_t s = d.slots.begin; s < d.slots.end; ++s) slots(i, demands_.slots[s]);
+    if (!lone_needs_ || graph_.ops()[i].lanes.size() > 1) {
+      for (std::uint32_t s = d.slots.begin; s < d.slots.end; ++s) slots(i, demands_.slots[s]);
+    }
     if (d.kind == DemandKind::tiles) tiles(i, d);
     if (d.kind == DemandKind::store && d.tank.valid() && d.tank.index() >= resources_.tanks.size()) {
       fail(i, "stores into an unknown tank");
     }
+  }
+
+  [[nodiscard]] bool sound(const Use& u) const {
+    return u.resource.index() < resources_.fluids.size() && is_amount(u.weight);
   }
 
   void slots(std::uint32_t i, const SlotNeed& need) const {
@@ -122,6 +134,8 @@ class DemandCheck {
   const Demands& demands_;
   const Resources& resources_;
   PoolTable pools_;
+  bool sound_uses_ = false;
+  bool lone_needs_ = false;  // every need is met by its own pool: that is all an op with one member asks
 };
 
 }  // namespace

@@ -80,10 +80,39 @@ bool FastSolver::place_alone(Index slot, Flow& flow) {
       holder = l;
     }
   }
+  for (const Hop& hop : hops(slot)) links_[hop.link].load = links_[hop.link].total_demand() * level;
   if (holder == kNone)
     join(slot, own_group(slot), flow.left);
   else
     hold_alone(slot, holder, level);
+  return true;
+}
+
+// Nor does one that its cap, or a resource which it has to itself, holds at a level at which the others have room.
+bool FastSolver::place_beside(Index slot, Flow& flow) {
+  double level = flow.cap;
+  Index holder = kNone;
+  for (const Hop& hop : hops(slot)) {
+    const Link& link = links_[hop.link];
+    if (link.size > 1) {
+      if (link.dirty || level_[hop.link] != kUnbounded || groups_[hop.link].members.size > 0) return false;
+    } else if (const double alone = link.capacity / link.total_demand(); alone < level) {
+      level = alone;
+      holder = hop.link;
+    }
+  }
+  if (level == kUnbounded) return false;
+  for (const Hop& hop : hops(slot)) {
+    const Link& link = links_[hop.link];
+    if (link.size > 1 && (link.twice || link.load + link.demand_of(hop.at) * level > link.capacity * kClear))
+      return false;
+  }
+  for (const Hop& hop : hops(slot)) {
+    Link& link = links_[hop.link];
+    link.load = (link.size > 1 ? link.load : 0.0) + link.demand_of(hop.at) * level;
+  }
+  join(slot, holder == kNone ? own_group(slot) : holder, flow.left);
+  if (holder != kNone) level_[holder] = level;
   return true;
 }
 
@@ -135,7 +164,7 @@ void FastSolver::solve() {
   if (!pending_.empty() || !due_.empty() || !slack_.empty()) {
     ++counters_.solves;
     for (const Index slot : pending_)
-      if (!place_alone(slot, flows_[slot])) place(slot);
+      if (!place_alone(slot, flows_[slot]) && (options_.from_scratch || !place_beside(slot, flows_[slot]))) place(slot);
     pending_.clear();
     const std::uint64_t budget = counters_.evaluations + 1000 + 20 * std::uint64_t{link_count_};
     done_.clear();

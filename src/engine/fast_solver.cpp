@@ -11,6 +11,8 @@ namespace {
 // Completions closer than this, relative to the date, form one batch.
 constexpr double kBatch = 1e-12;
 constexpr double kNoCap = 1e299;
+// What leaves a tracked load is rounded down, so that the load stays a bound.
+constexpr double kBitLess = 1 - 0x1p-50;
 
 // Increasing ids. A batch is often one run of them, or two, since flows that end together started together.
 void sort_batch(std::span<FlowId> batch, std::vector<FlowId>& scratch) {
@@ -110,13 +112,17 @@ void FastSolver::start(FlowId id, const FlowSpec& spec) {
 
 // Takes the flow's entries out of its resources' lists; what that frees makes saturated resources due.
 void FastSolver::detach(Index slot) {
+  const Index g = flows_[slot].group;
+  const double level = g == kNone ? 0 : level_[g] * kBitLess;
   for (const Hop& hop : hops(slot)) {
     const Index l = hop.link;
     Link& link = links_[l];
+    link.load -= link.demand_of(hop.at) * level;
     const Index moved = remove_entry(link, pools_, hop.at);
     if (moved != kNone) hops_[moved].at = hop.at;
     if (link.size == 0) {
       link.least_cap = kUnbounded;
+      link.load = 0;
       level_[l] = kUnbounded;
       continue;
     }

@@ -80,6 +80,7 @@ class FastSolver final : public FlowSolver {
   void solve();
   void place(Index slot);
   bool place_alone(Index slot, Flow& flow);
+  bool place_beside(Index slot, Flow& flow);
   void hold_alone(Index slot, Index link, double level);
   void mark(Index link);
   bool queue(Index link);

@@ -46,7 +46,7 @@ std::span<const TokenUse> Run::tokens_of(std::uint32_t i) const {
 
 // A token that the op must still take and that is not there, or kNone. The first member takes them.
 std::uint32_t Run::lacking_token(std::uint32_t i) const {
-  if (members_missing_[i] != op(i).lanes.size()) return kNone;
+  if (token_begin_.empty() || members_missing_[i] != op(i).lanes.size()) return kNone;
   for (const TokenUse& u : tokens_of(i)) {
     if (u.take > 0 && tokens_[u.token.index()] < u.take) return u.token.v;
   }
@@ -54,11 +54,12 @@ std::uint32_t Run::lacking_token(std::uint32_t i) const {
 }
 
 void Run::take_tokens(std::uint32_t i) {
-  if (members_missing_[i] != op(i).lanes.size()) return;
+  if (token_begin_.empty() || members_missing_[i] != op(i).lanes.size()) return;
   for (const TokenUse& u : tokens_of(i)) tokens_[u.token.index()] -= u.take;
 }
 
 void Run::give_tokens(std::uint32_t i) {
+  if (token_begin_.empty()) return;
   for (const TokenUse& u : tokens_of(i)) {
     if (u.give == 0) continue;
     tokens_[u.token.index()] += u.give;
@@ -100,6 +101,10 @@ void Run::claim(std::uint32_t member) {
 
 // Tokens first: a member stands in line for slots only when its tokens are there.
 void Run::stand_in_line(const Claim& c) {
+  if (token_begin_.empty()) {
+    stand_at_pool(c);
+    return;
+  }
   const std::uint32_t i = plan_.member_op[c.member];
   const bool first = members_missing_[i] == op(i).lanes.size();
   const auto tokens = tokens_of(i);
@@ -207,6 +212,7 @@ void Run::arbitrate_pool(std::uint32_t p) {
     }
   }
   Pool& pool = pools_[p];
+  if (pool.kernels.empty()) return;
   std::erase_if(pool.kernels, [this](std::uint32_t k) {
     kernels_[k].returned = 0;
     mark_kernel(k);
@@ -275,10 +281,11 @@ void Run::release_slots(std::uint32_t i) {
   if (slots_of(i).empty()) return;
   for (std::uint32_t m = op(i).lanes.begin; m < op(i).lanes.end; ++m) {
     for (const SlotNeed& need : slots_of(i)) {
-      const std::uint32_t pool = pool_of(need, m);
-      pools_[pool].free += need.count;
-      if (need.cluster > 1) pools_[pool].hole += need.count;
-      mark_dirty(pool);
+      const std::uint32_t p = pool_of(need, m);
+      Pool& pool = pools_[p];
+      pool.free += need.count;
+      if (need.cluster > 1) pool.hole += need.count;
+      if (!pool.line.empty() || !pool.kernels.empty()) mark_dirty(p);  // else nobody is there to take them
     }
   }
 }

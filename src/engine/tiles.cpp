@@ -201,14 +201,14 @@ void Run::hand_out(std::uint32_t index) {
   const std::uint32_t room = k.pool == kNone ? d.workers : pools_[k.pool].free;
   const bool last =
       k.unstarted <= k.idle && k.unstarted < std::min<std::uint64_t>(d.workers, std::uint64_t{k.idle} + room);
-  const bool single = last || contested(k);
   while (k.idle > 0) {
     const std::uint32_t part = ready_part(k);
     if (part == kNone) return;
     const std::uint32_t left = std::min(plan_.parts[part].unstarted, claimable(k));
     if (left == 0) return;
     const std::uint32_t count = std::min(k.idle, left);
-    const std::uint32_t waves = single || count < k.idle ? 1 : std::max(1U, left / k.held);
+    const bool several = !last && count == k.idle && left / 2 >= k.held && !contested(k);
+    const std::uint32_t waves = several ? left / k.held : 1;
     const std::uint32_t c = new_cohort(index);
     cohorts_[c].count = count;
     cohorts_[c].waves = waves;

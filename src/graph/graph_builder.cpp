@@ -20,9 +20,13 @@ void make_room(std::vector<T>& pool, std::size_t more) {
 
 template <class T>
 Range append_to(std::vector<T>& pool, std::span<const T> items) {
-  const std::uint32_t begin = size32(pool.size());
-  for (const T& item : items) pool.push_back(item);  // one or two: a call of insert() would cost more
-  return {begin, size32(pool.size())};
+  const std::size_t begin = pool.size();
+  if (items.size() == 1) {  // mostly: a call of insert() would cost more
+    pool.push_back(items[0]);
+  } else {
+    pool.insert(pool.end(), items.begin(), items.end());
+  }
+  return {size32(begin), size32(begin + items.size())};
 }
 
 }  // namespace
