@@ -100,6 +100,9 @@ int run(const Request& q) {
       report.notes.emplace_back(
           "records of copies, collectives and schedules were not used: they need --topology BASE");
     }
+    if (!report.inputs.pairs.empty()) {
+      report.notes.emplace_back("rates between devices were not used: they need --topology BASE");
+    }
     fit_collectives(report, device);
   }
   if (q.cross_validate > 0) {

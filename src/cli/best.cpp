@@ -23,10 +23,6 @@ auto quantity(const char* option, const std::string& text, F parse) {
   }
 }
 
-std::string percent(double v) {
-  return fmt::format("{:.1f} %", v * 100.0);
-}
-
 Sheet ranking(const Best& best, std::size_t show) {
   Sheet s{{{"schedule and setting", "setting"},
            {"time", "makespan_s"},

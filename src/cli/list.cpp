@@ -36,7 +36,7 @@ int list_schedules(Format format) {
           {}};
   for (const ScheduleInfo& i : schedules()) {
     std::string patterns;
-    for (const Pattern p : i.patterns) patterns += (patterns.empty() ? "" : " ") + std::string(to_text(p));
+    for (const Pattern p : i.patterns) patterns.append(patterns.empty() ? "" : " ").append(to_text(p));
     s.rows.push_back({i.name, patterns, param_text(i), i.summary, i.source});
   }
   show({{"", "schedules", std::move(s)}}, format);

@@ -8,7 +8,7 @@
 namespace overlap::cli {
 namespace {
 
-struct Args {
+struct MeasureArgs {
   std::string config;
   bool suite = false;
   std::vector<std::string> sections;
@@ -27,7 +27,7 @@ struct Args {
 };
 
 // Devices and topology outlive the jobs, which build their graphs late.
-struct Machine {
+struct SuiteMachine {
   Topology topology;
   std::vector<Device> devices;
 };
@@ -46,7 +46,7 @@ std::vector<cuda::Job> config_jobs(const Experiment& e) {
 // Long enough for the power limit to have settled the clock; half of it is read.
 constexpr double kSustainedSeconds = 1.5;
 
-std::vector<cuda::Job> as_asked(std::vector<cuda::Job> jobs, const Args& a) {
+std::vector<cuda::Job> as_asked(std::vector<cuda::Job> jobs, const MeasureArgs& a) {
   for (cuda::Job& j : jobs) {
     if (a.parts != "tile_kernel") j.fused = false;
     if (a.parts == "events") j.stream_memory = false;
@@ -61,7 +61,7 @@ int finish(const cuda::MeasureResult& r, const std::string& out) {
   return r.failed > 0 ? 1 : 0;
 }
 
-int run(Args& a) {
+int run(MeasureArgs& a) {
   if (a.suite != a.config.empty()) throw InputError("", "give either a CONFIG or --suite");
   if (a.gpus < 1 || a.gpus > 8) throw InputError("--gpus", fmt::format("{} GPUs: 1 to 8 of one host", a.gpus));
   if (a.reps < 0 || a.reps > 10000) throw InputError("--reps", "0 (each job's own) to 10000");
@@ -79,7 +79,7 @@ int run(Args& a) {
   };
   if (a.suite) {
     if (a.options.gpus != 2) throw InputError("--gpus", "the suite is made for two GPUs");
-    const Machine m{load_topology(a.topology), {2, load_device(a.device)}};
+    const SuiteMachine m{load_topology(a.topology), {2, load_device(a.device)}};
     return finish(cuda::measure(as_asked(cuda::suite(m.topology, m.devices, a.sections), a), a.options, a.machine, say),
                   a.options.out);
   }
@@ -90,7 +90,7 @@ int run(Args& a) {
 }  // namespace
 
 Action measure_command(Options& o) {
-  const auto a = std::make_shared<Args>();
+  const auto a = std::make_shared<MeasureArgs>();
   a->options.out = "measured.jsonl";
   o.argument("CONFIG", a->config, "Experiment whose schedules are run", false);
   o.flag("--suite", a->suite, "Instead: all that calibration needs, on two GPUs in less than eight minutes");

@@ -14,7 +14,7 @@
 namespace overlap::cli {
 namespace {
 
-struct Args {
+struct RunArgs {
   std::string config;
   Format format = Format::text;
   std::string trace;
@@ -63,7 +63,7 @@ std::vector<const ScheduleReport*> chosen(const RunReport& report, const std::st
 }
 
 // The same runs again, with the rates of all flows recorded.
-void write_trace(const Args& args, const Experiment& experiment, const RunReport& report) {
+void write_trace(const RunArgs& args, const Experiment& experiment, const RunReport& report) {
   std::vector<FinishedRun> runs;
   std::vector<TracedRun> traced;
   SimOptions recording = experiment.simulation;
@@ -83,7 +83,7 @@ void write_trace(const Args& args, const Experiment& experiment, const RunReport
   write_file(args.trace, trace_json(traced));
 }
 
-void write_svg(const Args& args, const RunReport& report) {
+void write_svg(const RunArgs& args, const RunReport& report) {
   constexpr std::size_t kMostPanels = 4;
   const WorkloadReport& w = report.workloads.front();
   std::vector<TracedRun> runs;
@@ -110,7 +110,7 @@ bool failed(const RunReport& report) {
   return false;
 }
 
-int run(const Args& args) {
+int run(const RunArgs& args) {
   Experiment experiment = load_experiment(args.config);
   if (args.seed >= 0) experiment.simulation.seed = static_cast<std::uint64_t>(args.seed);
   if (args.best) {
@@ -143,7 +143,7 @@ int run(const Args& args) {
 }  // namespace
 
 Action run_command(Options& o) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<RunArgs>();
   o.argument("CONFIG", args->config, "experiment file");
   o.format(args->format);
   o.option("--schedule", args->schedule, "NAME", "Only this schedule, beside serial");

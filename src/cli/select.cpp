@@ -16,7 +16,7 @@
 namespace overlap::cli {
 namespace {
 
-struct Args {
+struct SelectArgs {
   std::string config;
   double alpha = 0.02;
   double beta = 1.0;
@@ -32,7 +32,7 @@ struct Args {
   Format format = Format::text;
 };
 
-std::vector<Choice> choices(const Args& args, const Experiment& e, const Workload& w) {
+std::vector<Choice> choices(const SelectArgs& args, const Experiment& e, const Workload& w) {
   const Machine machine{e.topology, e.devices, e.background};
   const PieceTimes times = piece_times(w, machine, e.cost);
   CompassInputs compass;
@@ -62,10 +62,6 @@ std::vector<Choice> choices(const Args& args, const Experiment& e, const Workloa
   return out;
 }
 
-std::string percent(double v) {
-  return fmt::format("{:.1f} %", v * 100.0);
-}
-
 // Wrong picks of one kind: how many layers, and what they cost.
 Sheet mistakes(const SelectorStudy& s) {
   Sheet out{{{"selector", "selector"},
@@ -88,7 +84,7 @@ Sheet mistakes(const SelectorStudy& s) {
   return out;
 }
 
-int study(const Args& args, const Experiment& e) {
+int study(const SelectArgs& args, const Experiment& e) {
   const SelectorStudy s = study_selectors(e, {});
   Sheet scores{{{"selector", "selector"},
                 {"layers", "layers"},
@@ -122,7 +118,7 @@ int study(const Args& args, const Experiment& e) {
   return 0;
 }
 
-int run(const Args& args) {
+int run(const SelectArgs& args) {
   const Experiment e = load_experiment(args.config);
   if (args.study) return study(args, e);
   std::string text;
@@ -147,7 +143,7 @@ int run(const Args& args) {
 }  // namespace
 
 Action select_command(Options& o) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<SelectArgs>();
   o.argument("CONFIG", args->config, "experiment file: its layers, machine and cost model give the selectors' inputs");
   o.format(args->format);
   o.flag("--study", args->study, "Simulate what the selectors may pick: how often they are right, and what it costs");

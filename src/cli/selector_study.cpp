@@ -54,9 +54,9 @@ struct Row {
   Seconds comm_library;  // the library's collective
 };
 
-class Runner {
+class StudyRunner {
  public:
-  Runner(const Experiment& e, const StudyOptions& options)
+  StudyRunner(const Experiment& e, const StudyOptions& options)
       : e_(e), options_(options), machine_{e.topology, e.devices, e.background} {}
 
   SelectorStudy run() {
@@ -242,7 +242,7 @@ const Pick* SelectorScore::worst() const {
 }
 
 SelectorStudy study_selectors(const Experiment& experiment, const StudyOptions& options) {
-  return Runner(experiment, options).run();
+  return StudyRunner(experiment, options).run();
 }
 
 }  // namespace overlap

@@ -84,4 +84,8 @@ void show(const std::vector<NamedSheet>& sheets, Format format) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+std::string percent(double ratio) {
+  return fmt::format("{:.1f} %", ratio * 100.0);
+}
+
 }  // namespace overlap::cli

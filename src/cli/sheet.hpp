@@ -46,4 +46,7 @@ struct NamedSheet {
 [[nodiscard]] std::string print(const std::vector<NamedSheet>& sheets, Format format);
 void show(const std::vector<NamedSheet>& sheets, Format format);  // to standard output
 
+// 0.123 as "12.3 %".
+std::string percent(double ratio);
+
 }  // namespace overlap::cli

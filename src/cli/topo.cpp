@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMost = 64;  // rows of a table on a terminal, unless --all
 
-struct Args {
+struct TopoArgs {
   std::string file;
   std::string from;
   std::string to;
@@ -71,7 +71,7 @@ std::vector<Column> link_columns() {
           {"sharing", "sharing"}};
 }
 
-int show_machine(const Args& a) {
+int show_machine(const TopoArgs& a) {
   const Topology t = load_topology(a.file);
   const auto shorten = [&a](Sheet s, std::string& title) {
     if (a.format != Format::text || a.all || s.rows.size() <= kMost) return s;
@@ -122,7 +122,7 @@ std::vector<LinkId> route_of(const Topology& t, NodeId from, NodeId to) {
   return {links.begin(), links.end()};
 }
 
-int show_route(const Args& a) {
+int show_route(const TopoArgs& a) {
   const Topology t = load_topology(a.file);
   const NodeId from = node_named(t, a.from);
   const NodeId to = node_named(t, a.to);
@@ -151,7 +151,7 @@ int show_route(const Args& a) {
   return 0;
 }
 
-int show_cuts(const Args& a) {
+int show_cuts(const TopoArgs& a) {
   const Topology t = load_topology(a.file);
   Sheet s{{{"cut", "cut"}, {"devices inside", "devices_inside"}, {"out", "out_bytes_per_s"}, {"in", "in_bytes_per_s"}},
           {}};
@@ -166,14 +166,14 @@ int show_cuts(const Args& a) {
 
 Action topo_command(Options& o) {
   o.command("show", "Nodes and links of a topology file", [](Options& s) -> Action {
-    const auto a = std::make_shared<Args>();
+    const auto a = std::make_shared<TopoArgs>();
     s.argument("FILE", a->file, "Topology file, or the name of a bundled one");
     s.flag("--all", a->all, "All rows, however many");
     s.format(a->format);
     return [a] { return show_machine(*a); };
   });
   o.command("route", "The route from one node to another", [](Options& s) -> Action {
-    const auto a = std::make_shared<Args>();
+    const auto a = std::make_shared<TopoArgs>();
     s.argument("FILE", a->file, "Topology file, or the name of a bundled one");
     s.argument("FROM", a->from, "Rank or node name");
     s.argument("TO", a->to, "Rank or node name");
@@ -181,7 +181,7 @@ Action topo_command(Options& o) {
     return [a] { return show_route(*a); };
   });
   o.command("cuts", "Cuts that bound every schedule: around each device and between groups", [](Options& s) -> Action {
-    const auto a = std::make_shared<Args>();
+    const auto a = std::make_shared<TopoArgs>();
     s.argument("FILE", a->file, "Topology file, or the name of a bundled one");
     s.format(a->format);
     return [a] { return show_cuts(*a); };

@@ -9,7 +9,7 @@
 namespace overlap {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x534e4172U;
+constexpr std::uint32_t kEntropyMagic = 0x534e4172U;
 constexpr std::uint32_t kBits = 12;
 constexpr std::uint32_t kTotal = 1U << kBits;
 constexpr std::uint32_t kLow = 1U << 16U;  // the state stays in [kLow, 2^32)
@@ -64,7 +64,7 @@ Coded entropy_encode(std::span<const std::uint16_t> values) {
     }
     state = ((state / f[s]) << kBits) + state % f[s] + start[s];
   }
-  codec::put32(out.late, kMagic);
+  codec::put32(out.late, kEntropyMagic);
   codec::put32(out.late, static_cast<std::uint32_t>(values.size()));
   codec::put32(out.late, static_cast<std::uint32_t>(std::count_if(f.begin(), f.end(), [](auto n) { return n > 0; })));
   for (std::size_t s = 0; s < 256; ++s) {
@@ -83,7 +83,7 @@ Coded entropy_encode(std::span<const std::uint16_t> values) {
 
 std::vector<std::uint16_t> entropy_decode(const Coded& in) {
   const auto bad = [] { return InputError("", "not an entropy-coded block"); };
-  if (in.late.size() < 16 || codec::get32(in.late, 0) != kMagic) throw bad();
+  if (in.late.size() < 16 || codec::get32(in.late, 0) != kEntropyMagic) throw bad();
   const std::size_t count = codec::get32(in.late, 4);
   const std::size_t symbols = codec::get32(in.late, 8);
   std::size_t at = 12;

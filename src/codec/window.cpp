@@ -13,7 +13,7 @@ constexpr std::size_t kBlock = 256;
 constexpr std::size_t kPlane = kBlock / 8;
 constexpr std::size_t kHeader = 16;
 constexpr std::size_t kBlockBytes = 4 + 3 * kPlane;
-constexpr std::uint32_t kMagic = 0x57454e5aU;
+constexpr std::uint32_t kWindowMagic = 0x57454e5aU;
 constexpr std::uint32_t kCodes = 7;
 
 // First exponent of the seven adjacent ones that occur most; the lowest of several.
@@ -41,7 +41,7 @@ Coded window_encode(std::span<const std::uint16_t> values) {
   Coded out;
   out.early.reserve(values.size());
   ByteVector escapes;
-  codec::put32(out.late, kMagic);
+  codec::put32(out.late, kWindowMagic);
   codec::put32(out.late, base);
   const std::size_t blocks = (values.size() + kBlock - 1) / kBlock;
   codec::put32(out.late, static_cast<std::uint32_t>(kHeader + blocks * kBlockBytes));
@@ -68,7 +68,7 @@ Coded window_encode(std::span<const std::uint16_t> values) {
 
 std::vector<std::uint16_t> window_decode(const Coded& in) {
   const auto bad = [] { return InputError("", "not a window-coded block"); };
-  if (in.late.size() < kHeader || codec::get32(in.late, 0) != kMagic) throw bad();
+  if (in.late.size() < kHeader || codec::get32(in.late, 0) != kWindowMagic) throw bad();
   const std::uint32_t base = codec::get32(in.late, 4);
   const std::size_t escapes = codec::get32(in.late, 8);
   const std::size_t count = codec::get32(in.late, 12);

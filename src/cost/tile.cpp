@@ -21,7 +21,7 @@ constexpr std::array kTiles = {Tile{128, 256}, Tile{256, 128}, Tile{320, 128}, T
                                Tile{192, 64},  Tile{128, 64},  Tile{64, 128},  Tile{64, 64},   Tile{64, 32},
                                Tile{32, 64},   Tile{128, 32},  Tile{32, 128},  Tile{16, 128},  Tile{128, 16},
                                Tile{16, 64},   Tile{64, 16}};
-constexpr std::array kSplits = {1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0};
+constexpr std::array kTileSplits = {1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0};
 constexpr double kReference = 128.0 * 256.0;  // tile to which the per-tile cost refers
 
 // What all candidates of one query share, in plain SI numbers.
@@ -132,7 +132,7 @@ GemmPlan plan_tile(const GemmQuery& q) {
   GemmPlan best;
   best.total = kForever;
   for (const Tile t : kTiles) {
-    for (const double s : kSplits) {
+    for (const double s : kTileSplits) {
       if (s > 1 && f.k / s < 512) break;
       const GemmPlan p = candidate(q, f, t, s);
       if (p.total < best.total) best = p;

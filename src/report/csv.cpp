@@ -1,13 +1,14 @@
 #include <fmt/core.h>
 
 #include "overlap/report.hpp"
+#include "report/microseconds.hpp"
 #include "text/quote.hpp"
 
 namespace overlap {
 namespace {
 
-std::string us(Seconds t) {
-  return json_number(t.si() * 1e6);
+std::string us_cell(Seconds t) {
+  return json_number(microseconds(t));
 }
 
 }  // namespace
@@ -27,13 +28,14 @@ std::string report_csv(const RunReport& report) {
         out += std::string(10 + phase_names().size(), ',') + "\n";
         continue;
       }
-      out += fmt::format("{},{},{},,{},{},{}", ++rank, csv_field(s.schedule), csv_field(s.params), us(s.makespan),
+      out += fmt::format("{},{},{},,{},{},{}", ++rank, csv_field(s.schedule), csv_field(s.params), us_cell(s.makespan),
                          json_number(s.speedup), json_number(s.efficiency));
-      for (const PhaseName& p : phase_names()) out += "," + us(s.phases.*p.member);
+      for (const PhaseName& p : phase_names()) out += "," + us_cell(s.phases.*p.member);
       const Bound bound = strongest(s.bounds);
-      out += fmt::format(",{},{},{},{},{},{},{}\n", s.cross.closed_form ? us(*s.cross.closed_form) : "", us(bound.time),
-                         to_text(bound.kind), json_number(s.extra_memory.si()), us(s.communication),
-                         json_number(s.bandwidth.algorithm.si() / 1e9), json_number(s.bandwidth.bus.si() / 1e9));
+      out += fmt::format(",{},{},{},{},{},{},{}\n", s.cross.closed_form ? us_cell(*s.cross.closed_form) : "",
+                         us_cell(bound.time), to_text(bound.kind), json_number(s.extra_memory.si()),
+                         us_cell(s.communication), json_number(s.bandwidth.algorithm.si() / 1e9),
+                         json_number(s.bandwidth.bus.si() / 1e9));
     }
   }
   return out;

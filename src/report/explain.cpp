@@ -6,15 +6,11 @@
 #include <cmath>
 #include <map>
 
+#include "report/microseconds.hpp"
 #include "report/table.hpp"
 
 namespace overlap {
 namespace {
-
-std::string us(Seconds t) {
-  const double v = t.si() * 1e6;
-  return fmt::format("{:.2f}", std::abs(v) < 0.005 ? 0.0 : v);  // never "-0.00"
-}
 
 // Heads of the phases, short enough for ten columns.
 constexpr std::string_view kPhaseHeads[] = {"floor",  "kernel",  "DIL",   "CIL", "SM wait",
@@ -28,8 +24,8 @@ std::string phase_table(const WorkloadReport& w, bool colour) {
   for (const ScheduleReport& s : w.schedules) {
     if (!s.refusal.empty()) continue;
     std::vector<std::string> cells{s.label};
-    for (const PhaseName& p : phase_names()) cells.push_back(us(s.phases.*p.member));
-    cells.push_back(us(s.phases.total()));
+    for (const PhaseName& p : phase_names()) cells.push_back(microseconds(s.phases.*p.member, 2));
+    cells.push_back(microseconds(s.phases.total(), 2));
     cells.push_back(fmt::format("{:.1f}", s.bandwidth.algorithm.si() / 1e9));
     cells.push_back(fmt::format("{:.1f}", s.bandwidth.bus.si() / 1e9));
     t.row(std::move(cells));
@@ -51,8 +47,8 @@ std::string loss_table(const WorkloadReport& w, bool colour) {
     if (!s.losses) continue;
     const SideLoss& g = s.losses->gemm;
     const SideLoss& c = s.losses->communication;
-    t.row({s.label, us(g.whole), factor(g.whole, g.dil()), factor(g.pieces, g.cil()), us(c.whole),
-           factor(c.whole, c.dil()), factor(c.pieces, c.cil()),
+    t.row({s.label, microseconds(g.whole, 2), factor(g.whole, g.dil()), factor(g.pieces, g.cil()),
+           microseconds(c.whole, 2), factor(c.whole, c.dil()), factor(c.pieces, c.cil()),
            w.ideal_overlap > Seconds{} ? fmt::format("{:.0f} %", w.ideal_overlap / s.makespan * 100.0) : "-"});
   }
   return t.text(colour, "    ");
@@ -71,8 +67,12 @@ std::string link_table(const ScheduleReport& s, bool colour) {
   std::vector<std::pair<Line, std::size_t>> lines;
   for (const LinkUse& l : s.links) {
     const FluidResource& r = s.run->resources.fluids[l.resource.index()];
-    Line line{r.name,         fmt::format("{:.1f}", r.capacity.si() / 1e9),   fmt::format("{:.3f}", l.bytes.si() / 1e6),
-              us(l.busy),     fmt::format("{:.0f} %", l.utilisation * 100.0), std::to_string(l.peak_flows),
+    Line line{r.name,
+              fmt::format("{:.1f}", r.capacity.si() / 1e9),
+              fmt::format("{:.3f}", l.bytes.si() / 1e6),
+              microseconds(l.busy, 2),
+              fmt::format("{:.0f} %", l.utilisation * 100.0),
+              std::to_string(l.peak_flows),
               sharing_rule(r)};
     const auto like = std::find_if(lines.begin(), lines.end(), [&](const auto& x) {
       return std::equal(line.begin() + 1, line.end(), x.first.begin() + 1, x.first.end());
@@ -95,8 +95,8 @@ std::string path_table(const ScheduleReport& s, bool colour) {
   for (const PathStep& p : s.path) {
     const bool op = p.op.valid();
     const Op* o = op ? &s.run->graph.op(p.op) : nullptr;
-    t.row({us(p.begin), us(p.end - p.begin), std::string(to_text(p.kind)), op ? s.run->graph.text(o->label) : "",
-           op ? std::to_string(s.run->graph.device_of(*o).v) : ""});
+    t.row({microseconds(p.begin, 2), microseconds(p.end - p.begin, 2), std::string(to_text(p.kind)),
+           op ? s.run->graph.text(o->label) : "", op ? std::to_string(s.run->graph.device_of(*o).v) : ""});
   }
   return t.text(colour, "    ");
 }
@@ -117,7 +117,7 @@ std::string effect_table(const WorkloadReport& w, bool colour) {
     for (const std::string& n : names) {
       const auto it =
           std::find_if(s.cross.effects.begin(), s.cross.effects.end(), [&](const EffectOff& e) { return e.name == n; });
-      cells.push_back(it == s.cross.effects.end() ? "-" : us(s.makespan - it->makespan));
+      cells.push_back(it == s.cross.effects.end() ? "-" : microseconds(s.makespan - it->makespan, 2));
     }
     t.row(std::move(cells));
   }

@@ -17,7 +17,7 @@ constexpr double kRight = 90;
 constexpr double kLane = 16;
 constexpr double kPanelHead = 24;
 constexpr double kTop = 44;
-constexpr std::size_t kMostLanes = 6;
+constexpr std::size_t kMostDrawn = 6;
 
 std::string_view fill(Activity a, bool odd) {
   switch (a) {
@@ -57,9 +57,9 @@ class Picture {
     text(kLeft, y_ - 6, "start", "bold", r.name);
     const std::vector<LaneRow> rows = without_twins(lane_rows(view, device), view.timeline.makespan);
     const double top = y_;
-    for (std::size_t i = 0; i < rows.size() && i < kMostLanes; ++i) lane(view, rows[i]);
-    if (rows.size() > kMostLanes) {
-      text(kLeft - 8, y_ + 12, "end", "normal", fmt::format("and {} more lanes", rows.size() - kMostLanes));
+    for (std::size_t i = 0; i < rows.size() && i < kMostDrawn; ++i) lane(view, rows[i]);
+    if (rows.size() > kMostDrawn) {
+      text(kLeft - 8, y_ + 12, "end", "normal", fmt::format("and {} more lanes", rows.size() - kMostDrawn));
       y_ += kLane;
     }
     const double end = x(r.run->timeline.makespan);

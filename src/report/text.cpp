@@ -7,17 +7,13 @@
 #include "overlap/report.hpp"
 #include "report/explain.hpp"
 #include "report/lane_rows.hpp"
+#include "report/microseconds.hpp"
 #include "report/table.hpp"
 
 namespace overlap {
 namespace {
 
 constexpr std::size_t kBar = 28;
-
-std::string us(Seconds t) {
-  const double v = t.si() * 1e6;
-  return fmt::format("{:.1f}", std::abs(v) < 0.05 ? 0.0 : v);  // never "-0.0"
-}
 
 // One makespan as a bar: '#' compute floor, '=' what GEMMs lose, '-' exposed communication, '.' launch, waiting, the
 // rest.
@@ -73,9 +69,11 @@ std::string ranking(const WorkloadReport& w, bool colour) {
     if (!s.refusal.empty()) continue;
     const Phases& p = s.phases;
     ++rank;
-    t.row({std::to_string(rank), s.label, us(s.makespan), s.speedup > 0.0 ? fmt::format("{:.3f}x", s.speedup) : "",
-           s.speedup > 0.0 ? fmt::format("{:.0f} %", std::round(s.efficiency * 100.0) + 0.0) : "", us(p.computing()),
-           us(p.exposed), us(p.slot_wait + p.launch + p.local + p.tail),
+    t.row({std::to_string(rank), s.label, microseconds(s.makespan, 1),
+           s.speedup > 0.0 ? fmt::format("{:.3f}x", s.speedup) : "",
+           s.speedup > 0.0 ? fmt::format("{:.0f} %", std::round(s.efficiency * 100.0) + 0.0) : "",
+           microseconds(p.computing(), 1), microseconds(p.exposed, 1),
+           microseconds(p.slot_wait + p.launch + p.local + p.tail, 1),
            fmt::format("{:.1f}", s.extra_memory.si() / 1048576.0), phase_bar(p, longest)},
           rank == 1 ? Tint::green : Tint::plain);
   }
@@ -95,7 +93,8 @@ std::string reason(const WorkloadReport& w, bool colour) {
   std::string out = "  " + tinted(fmt::format("{} wins.", best.label), Tint::bold, colour) + "\n";
   const auto against = [&](const ScheduleReport& s) {
     const Seconds gain = s.makespan - best.makespan;
-    out += fmt::format("    {} us ahead of {}: {}\n", us(gain), s.label, difference_by_phase(best.phases, s.phases));
+    out += fmt::format("    {} us ahead of {}: {}\n", microseconds(gain, 1), s.label,
+                       difference_by_phase(best.phases, s.phases));
   };
   const ScheduleReport* serial = find_serial(w);
   if (serial != nullptr && serial != &best) against(*serial);
@@ -103,10 +102,10 @@ std::string reason(const WorkloadReport& w, bool colour) {
   const Bound bound = strongest(best.bounds);
   out +=
       fmt::format("    {:.1f} % above the lower bound of {} us ({}{}{})\n", (best.makespan / bound.time - 1.0) * 100.0,
-                  us(bound.time), to_text(bound.kind), bound.where.empty() ? "" : ", ", bound.where);
+                  microseconds(bound.time, 1), to_text(bound.kind), bound.where.empty() ? "" : ", ", bound.where);
   if (w.ideal_overlap > Seconds{}) {
     out += fmt::format("    ideal overlap would take {} us ({:.3f}x): the larger of GEMM and collective, each whole\n",
-                       us(w.ideal_overlap), w.ideal_speedup);
+                       microseconds(w.ideal_overlap, 1), w.ideal_speedup);
   }
   return out;
 }
@@ -117,7 +116,8 @@ std::string explanation(const ScheduleReport& s) {
   if (std::abs(difference.si()) <= 1e-9 * s.makespan.si()) return "equal";
   const EffectOff* e = explaining_effect(s);
   if (e == nullptr) return "no single effect";
-  return fmt::format("{}: {} of {} us", e->name, us(difference - (e->makespan - e->reference)), us(difference));
+  return fmt::format("{}: {} of {} us", e->name, microseconds(difference - (e->makespan - e->reference), 1),
+                     microseconds(difference, 1));
 }
 
 std::string cross_checks(const WorkloadReport& w, bool colour) {
@@ -135,8 +135,8 @@ std::string cross_checks(const WorkloadReport& w, bool colour) {
       return reference > Seconds{} ? fmt::format("{:+.1f} %", (s.makespan / reference - 1.0) * 100.0) : std::string();
     };
     const Bound bound = strongest(s.bounds);
-    t.row({s.label, us(s.makespan), s.cross.closed_form ? us(*s.cross.closed_form) : "-",
-           s.cross.closed_form ? percent(*s.cross.closed_form) : "", us(bound.time), percent(bound.time),
+    t.row({s.label, microseconds(s.makespan, 1), s.cross.closed_form ? microseconds(*s.cross.closed_form, 1) : "-",
+           s.cross.closed_form ? percent(*s.cross.closed_form) : "", microseconds(bound.time, 1), percent(bound.time),
            fmt::format("{}{}{}", to_text(bound.kind), bound.where.empty() ? "" : " ", bound.where), explanation(s)});
   }
   return t.text(colour);

@@ -6,6 +6,7 @@
 
 #include "overlap/report.hpp"
 #include "report/lane_rows.hpp"
+#include "report/microseconds.hpp"
 #include "text/quote.hpp"
 
 namespace overlap {
@@ -24,10 +25,6 @@ class Trace {
   std::string out_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   bool first_ = true;
 };
-
-double us(Seconds t) {
-  return t.si() * 1e6;
-}
 
 std::string_view category(Activity a) {
   switch (a) {
@@ -50,11 +47,12 @@ void device(Trace& trace, const RunView& run, DeviceId d, std::size_t pid) {
       const Op& op = run.graph.op(b.op);
       if (b.admitted < b.begin) {
         trace.event(fmt::format(R"("ph":"X","cat":"wait","name":"waits for peers","pid":{},"tid":{},"ts":{},"dur":{})",
-                                pid, tid, json_number(us(b.admitted)), json_number(us(b.begin - b.admitted))));
+                                pid, tid, json_number(microseconds(b.admitted)),
+                                json_number(microseconds(b.begin - b.admitted))));
       }
       trace.event(fmt::format(R"("ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"op":{}}})",
                               category(b.activity), json_string(run.graph.text(op.label)), pid, tid,
-                              json_number(us(b.begin)), json_number(us(b.end - b.begin)), b.op.v));
+                              json_number(microseconds(b.begin)), json_number(microseconds(b.end - b.begin)), b.op.v));
     }
   }
 }
@@ -100,7 +98,7 @@ class LinkCounters {
     const double capacity = run_.resources.fluids[r].capacity.si();
     const double rate = total_[r].si() < 1e-9 * capacity ? 0.0 : total_[r].si();  // rounding of sums
     trace_.event(fmt::format(R"("ph":"C","name":{},"pid":{},"ts":{},"args":{{"GB/s":{}}})",
-                             json_string(run_.resources.fluids[r].name), pid_, json_number(us(at)),
+                             json_string(run_.resources.fluids[r].name), pid_, json_number(microseconds(at)),
                              json_number(rate / 1e9)));
   }
 

@@ -22,7 +22,7 @@
 #include "schedule/phase_time.hpp"
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::async_tp {
 namespace {
 
 using namespace blocks;
@@ -149,16 +149,19 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::async_tp
+
+namespace overlap {
 
 ScheduleInfo async_tp_schedule() {
   return {.name = "async_tp",
           .summary = "pull (or send) and multiply shard by shard, in two streams in turn",
           .source = "PyTorch async-TP over SymmetricMemory",
-          .patterns = kPatterns,
+          .patterns = async_tp::kPatterns,
           .params = {},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .refuses = async_tp::refuses,
+          .build = async_tp::build,
+          .closed_form = async_tp::closed_form};
 }
 
 }  // namespace overlap

@@ -138,6 +138,10 @@ ParamInfo reduce_sms_param() {
       {});
 }
 
+std::uint32_t count(const ScheduleContext& ctx, std::string_view name) {
+  return static_cast<std::uint32_t>(ctx.params.integer(name));
+}
+
 Comm comm_of(const ScheduleContext& ctx, std::uint32_t lanes) {
   const Params& params = ctx.params;
   Comm comm;
@@ -180,7 +184,7 @@ std::uint32_t gemm_sms(const ScheduleContext& ctx, const Comm& comm, DeviceId de
 }
 
 std::uint32_t unspared_sms(const ScheduleContext& ctx, DeviceId device) {
-  const auto spare = static_cast<std::uint32_t>(ctx.params.integer("spare_sms"));
+  const std::uint32_t spare = count(ctx, "spare_sms");
   if (spare == 0) return 0;
   const std::uint32_t sms = ctx.devices[device.index()].sms;
   return sms > spare ? sms - spare : 1;

@@ -65,6 +65,8 @@ struct Comm {
   }
   [[nodiscard]] DeviceId previous(DeviceId d, std::uint32_t steps = 1) const { return next(d, ranks - steps % ranks); }
 };
+// An integer parameter that counts something.
+std::uint32_t count(const ScheduleContext& ctx, std::string_view name);
 // From the parameters "mover", "path", "ctas" and "channels" (those that the schedule has); `lanes` communication
 // lanes a device share the CTAs, at least one each.
 Comm comm_of(const ScheduleContext& ctx, std::uint32_t lanes);

@@ -15,7 +15,7 @@
 
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::bulk {
 namespace {
 
 using namespace blocks;
@@ -196,20 +196,23 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::bulk
+
+namespace overlap {
 
 ScheduleInfo bulk_schedule() {
-  ParamInfo kind = choice_param("kind", "which collective beside the GEMM, or the whole backward pass", "all_gather",
-                                {"all_gather", "reduce_scatter", "backward"});
+  ParamInfo kind = blocks::choice_param("kind", "which collective beside the GEMM, or the whole backward pass",
+                                        "all_gather", {"all_gather", "reduce_scatter", "backward"});
   kind.search.clear();  // they do different work
-  return {
-      .name = "bulk",
-      .summary = "a whole collective beside a GEMM that does not need it",
-      .source = "TransformerEngine and Megatron-LM, bulk overlap of the backward pass",
-      .patterns = kPatterns,
-      .params = {kind, mover_param(true, "library"), path_param(), ctas_param(), channels_param(), spare_sms_param()},
-      .refuses = refuses,
-      .build = build,
-      .closed_form = closed_form};
+  return {.name = "bulk",
+          .summary = "a whole collective beside a GEMM that does not need it",
+          .source = "TransformerEngine and Megatron-LM, bulk overlap of the backward pass",
+          .patterns = bulk::kPatterns,
+          .params = {kind, blocks::mover_param(true, "library"), blocks::path_param(), blocks::ctas_param(),
+                     blocks::channels_param(), blocks::spare_sms_param()},
+          .refuses = bulk::refuses,
+          .build = bulk::build,
+          .closed_form = bulk::closed_form};
 }
 
 }  // namespace overlap

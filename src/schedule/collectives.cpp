@@ -18,7 +18,7 @@
 #include "schedule/phase_time.hpp"
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::collectives {
 namespace {
 
 using namespace blocks;
@@ -68,7 +68,7 @@ Library library_of(GraphBuilder& b, const ScheduleContext& ctx) {
   Library l{b, ctx, algorithm_of(ctx.params.text("algorithm")), comm_of(ctx, ctx.workload.tp)};
   l.comm.path = l.algorithm == CollectiveAlgorithm::ring ? Path::ring : Path::direct;
   l.comm.transfer.mover = Mover::sm;
-  const auto ctas = static_cast<std::uint32_t>(ctx.params.integer("ctas"));
+  const std::uint32_t ctas = count(ctx, "ctas");
   // A ring keeps one lane busy; the others share the blocks among a lane a peer.
   l.comm.lanes =
       l.comm.path == Path::ring || l.algorithm == CollectiveAlgorithm::nvls ? 1 : std::max(1U, l.ranks() - 1);
@@ -281,20 +281,23 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::collectives
+
+namespace overlap {
 
 ScheduleInfo collectives_schedule() {
   return {.name = "collectives",
           .summary = "no overlap, with the library's algorithm by name, composed of transfers or priced as one op",
           .source = "NCCL and RCCL (ring, NVLS); one-shot and two-shot all-reduce of inference libraries",
-          .patterns = kPatterns,
-          .params = {choice_param("algorithm", "how the library moves the data", "ring",
-                                  {"ring", "one_shot", "two_shot", "nvls", "hierarchical"}),
-                     choice_param("form", "transfers and sums, or one op that the cost model knows", "composed",
-                                  {"composed", "priced"}),
-                     ctas_param(), channels_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = collectives::kPatterns,
+          .params = {blocks::choice_param("algorithm", "how the library moves the data", "ring",
+                                          {"ring", "one_shot", "two_shot", "nvls", "hierarchical"}),
+                     blocks::choice_param("form", "transfers and sums, or one op that the cost model knows", "composed",
+                                          {"composed", "priced"}),
+                     blocks::ctas_param(), blocks::channels_param()},
+          .refuses = collectives::refuses,
+          .build = collectives::build,
+          .closed_form = collectives::closed_form};
 }
 
 }  // namespace overlap

@@ -11,7 +11,7 @@
 // tm <= tc, while d data slices expose Tcomm/d even when compute dominates: the tail that the method removes.
 #include "schedule/p2p.hpp"
 
-namespace overlap {
+namespace overlap::commfuse {
 namespace {
 
 using namespace blocks;
@@ -20,12 +20,12 @@ const std::vector<Pattern> kPatterns = {Pattern::ag_gemm, Pattern::gemm_rs, Patt
 
 Comm comm_for(const ScheduleContext& ctx) {
   const std::uint32_t peers = ctx.workload.tp > 1 ? ctx.workload.tp - 1 : 1;
-  const auto limit = static_cast<std::uint32_t>(ctx.params.integer("in_flight"));
+  const std::uint32_t limit = count(ctx, "in_flight");
   return comm_of(ctx, limit == 0 ? peers : std::min(limit, peers));
 }
 
 std::uint32_t chunks(const ScheduleContext& ctx) {
-  return static_cast<std::uint32_t>(ctx.params.integer("chunks"));
+  return count(ctx, "chunks");
 }
 
 std::optional<Refusal> refuses(const ScheduleContext& ctx) {
@@ -49,19 +49,22 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::commfuse
+
+namespace overlap {
 
 ScheduleInfo commfuse_schedule() {
   return {.name = "commfuse",
           .summary = "slices between peers, a GEMM a slice: own slice first (gather) or last (scatter)",
           .source = "CommFuse (arXiv 2604.24013), TPSP, UP and DP",
-          .patterns = kPatterns,
-          .params = {integer_param("chunks", "pieces", "pieces of each remote slice", 1, 1, 4096, {1, 2, 4}),
-                     integer_param("in_flight", "peers", "peers that a rank exchanges with at once; 0 = all", 1, 0,
-                                   4096, {1, 0}),
-                     mover_param(false, "dma"), ctas_param(), spare_sms_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = commfuse::kPatterns,
+          .params = {blocks::integer_param("chunks", "pieces", "pieces of each remote slice", 1, 1, 4096, {1, 2, 4}),
+                     blocks::integer_param("in_flight", "peers", "peers that a rank exchanges with at once; 0 = all", 1,
+                                           0, 4096, {1, 0}),
+                     blocks::mover_param(false, "dma"), blocks::ctas_param(), blocks::spare_sms_param()},
+          .refuses = commfuse::refuses,
+          .build = commfuse::build,
+          .closed_form = commfuse::closed_form};
 }
 
 }  // namespace overlap

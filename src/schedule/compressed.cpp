@@ -27,7 +27,7 @@
 #include "overlap/codec.hpp"
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::compressed {
 namespace {
 
 using namespace blocks;
@@ -185,19 +185,22 @@ std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const Lay
 }
 
 }  // namespace
+}  // namespace overlap::compressed
+
+namespace overlap {
 
 ScheduleInfo compressed_schedule() {
-  ParamInfo base = choice_param("base", "schedule whose transfers are wrapped", "auto",
-                                {"auto", "serial", "interdecom", "commfuse", "collectives"});
+  ParamInfo base = blocks::choice_param("base", "schedule whose transfers are wrapped", "auto",
+                                        {"auto", "serial", "interdecom", "commfuse", "collectives"});
   return {.name = "compressed",
           .summary = "another schedule with lossless compression around every transfer",
           .source = "ZipCCL (arXiv 2604.27844); UCCL-Zip (arXiv 2604.17172)",
-          .patterns = kPatterns,
-          .params = {base, choice_param("codec", "which code", "window", {"window", "entropy"}),
-                     choice_param("split", "send the raw half while exponents are coded", "off", {"off", "on"}),
-                     mover_param(false, "dma"), path_param(), ctas_param()},
-          .refuses = refuses,
-          .build = build,
+          .patterns = compressed::kPatterns,
+          .params = {base, blocks::choice_param("codec", "which code", "window", {"window", "entropy"}),
+                     blocks::choice_param("split", "send the raw half while exponents are coded", "off", {"off", "on"}),
+                     blocks::mover_param(false, "dma"), blocks::path_param(), blocks::ctas_param()},
+          .refuses = compressed::refuses,
+          .build = compressed::build,
           .closed_form = nullptr};
 }
 

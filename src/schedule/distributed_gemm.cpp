@@ -13,7 +13,7 @@
 #include "schedule/phase_time.hpp"
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::distributed_gemm {
 namespace {
 
 using namespace blocks;
@@ -118,16 +118,19 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::distributed_gemm
+
+namespace overlap {
 
 ScheduleInfo distributed_gemm_schedule() {
   return {.name = "distributed_gemm",
           .summary = "GEMM stages back to back while A (or the sums C) rotates between neighbours",
           .source = "CUTLASS distributed GEMM, examples 65 and 82",
-          .patterns = kPatterns,
-          .params = {mover_param(false, "dma"), ctas_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = distributed_gemm::kPatterns,
+          .params = {blocks::mover_param(false, "dma"), blocks::ctas_param()},
+          .refuses = distributed_gemm::refuses,
+          .build = distributed_gemm::build,
+          .closed_form = distributed_gemm::closed_form};
 }
 
 }  // namespace overlap

@@ -10,7 +10,7 @@
 
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::domino {
 namespace {
 
 using namespace blocks;
@@ -20,10 +20,6 @@ const std::vector<Pattern> kPatterns = {Pattern::gemm_ar, Pattern::gemm_rs};
 std::optional<Refusal> refuses(const ScheduleContext& ctx) {
   if (auto r = refuse_common(ctx, kPatterns)) return r;
   return refuse_few_tokens(ctx);
-}
-
-std::uint32_t count(const ScheduleContext& ctx, std::string_view name) {
-  return static_cast<std::uint32_t>(ctx.params.integer(name));
 }
 
 // Pieces that leave each something of every owner's share and of the columns.
@@ -91,18 +87,21 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::domino
+
+namespace overlap {
 
 ScheduleInfo domino_schedule() {
   return {.name = "domino",
           .summary = "pieces of rows and columns: one piece's collective beside the next piece's GEMM",
           .source = "Domino (arXiv 2409.15241)",
-          .patterns = kPatterns,
-          .params = {integer_param("rows", "pieces", "pieces of the tokens", 2, 1, 256, {1, 2, 4}),
-                     integer_param("cols", "pieces", "pieces of the weights' columns", 2, 1, 256, {1, 2, 4}),
-                     channels_param(), spare_sms_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = domino::kPatterns,
+          .params = {blocks::integer_param("rows", "pieces", "pieces of the tokens", 2, 1, 256, {1, 2, 4}),
+                     blocks::integer_param("cols", "pieces", "pieces of the weights' columns", 2, 1, 256, {1, 2, 4}),
+                     blocks::channels_param(), blocks::spare_sms_param()},
+          .refuses = domino::refuses,
+          .build = domino::build,
+          .closed_form = domino::closed_form};
 }
 
 }  // namespace overlap

@@ -18,7 +18,7 @@
 
 #include "schedule/phase_time.hpp"
 
-namespace overlap {
+namespace overlap::ficco {
 namespace {
 
 using namespace blocks;
@@ -38,7 +38,7 @@ Shape shape_of(const ScheduleContext& ctx) {
   s.hetero = v.starts_with("hetero");
   s.fused = v.find("-fused") != std::string::npos;
   s.two_d = v.ends_with("2d");
-  const auto chunks = static_cast<std::uint32_t>(ctx.params.integer("chunks"));
+  const std::uint32_t chunks = count(ctx, "chunks");
   s.chunks = chunks == 0 ? ctx.workload.tp : chunks;
   return s;
 }
@@ -341,16 +341,19 @@ std::vector<ParamInfo> params() {
 }
 
 }  // namespace
+}  // namespace overlap::ficco
+
+namespace overlap {
 
 ScheduleInfo ficco_schedule() {
   return {.name = "ficco",
           .summary = "shards cut in chunks, every step an exchange between all ranks, GEMMs on what arrived",
           .source = "FiCCO (arXiv 2512.10236), design space of uniformity, granularity and shape",
-          .patterns = kPatterns,
-          .params = params(),
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = ficco::kPatterns,
+          .params = ficco::params(),
+          .refuses = ficco::refuses,
+          .build = ficco::build,
+          .closed_form = ficco::closed_form};
 }
 
 }  // namespace overlap

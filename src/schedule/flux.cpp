@@ -11,7 +11,7 @@
 // Check against its published table: 8 L20, 4096 x 6144 x 12288, GEMM 5.75 ms, fused 5.90 ms (tests/schedule).
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::flux {
 namespace {
 
 using namespace blocks;
@@ -24,10 +24,10 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
 
 Signalled signalled_of(const ScheduleContext& ctx) {
   Signalled s;
-  s.signals = static_cast<std::uint32_t>(ctx.params.integer("signals"));
+  s.signals = count(ctx, "signals");
   s.pull = ctx.params.text("copies") == "pull";
   s.lanes = ctx.workload.tp > 1 ? ctx.workload.tp - 1 : 1;
-  const auto in_flight = static_cast<std::uint32_t>(ctx.params.integer("in_flight"));
+  const std::uint32_t in_flight = count(ctx, "in_flight");
   if (in_flight > 0 && in_flight < s.lanes) s.lanes = in_flight;
   if (ctx.workload.pattern == Pattern::ag_gemm) {
     s.order = PartOrder::fixed;
@@ -46,19 +46,23 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::flux
+
+namespace overlap {
 
 ScheduleInfo flux_schedule() {
   return {.name = "flux",
           .summary = "one kernel: tiles spin on flags of copies, or store straight to the owner",
           .source = "Flux (arXiv 2406.06858), sections 3 and 4",
-          .patterns = kPatterns,
-          .params = {integer_param("signals", "signals", "flags a shard", 4, 1, 256, {1, 4, 8}),
-                     choice_param("copies", "AG+GEMM: who copies, the owner or the holder", "pull", {"push", "pull"}),
-                     integer_param("in_flight", "peers", "peers a rank exchanges with at once; 0 = all", 0, 0, 4096,
-                                   {0, 1})},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = flux::kPatterns,
+          .params = {blocks::integer_param("signals", "signals", "flags a shard", 4, 1, 256, {1, 4, 8}),
+                     blocks::choice_param("copies", "AG+GEMM: who copies, the owner or the holder", "pull",
+                                          {"push", "pull"}),
+                     blocks::integer_param("in_flight", "peers", "peers a rank exchanges with at once; 0 = all", 0, 0,
+                                           4096, {0, 1})},
+          .refuses = flux::refuses,
+          .build = flux::build,
+          .closed_form = flux::closed_form};
 }
 
 }  // namespace overlap

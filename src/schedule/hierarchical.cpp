@@ -20,7 +20,7 @@
 #include "schedule/signalled.hpp"
 #include "schedule/two_level.hpp"
 
-namespace overlap {
+namespace overlap::hierarchical {
 namespace {
 
 using namespace blocks;
@@ -43,8 +43,8 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
 TwoLevel options(const ScheduleContext& ctx, const Groups& groups) {
   TwoLevel o;
   // Chunks let what has crossed go round while the rest crosses: with one group nothing crosses.
-  o.chunks = groups.count() == 1 ? 1 : static_cast<std::uint32_t>(ctx.params.integer("chunks"));
-  o.rings = ctx.workload.tp > 2 ? static_cast<std::uint32_t>(ctx.params.integer("rings")) : 1;
+  o.chunks = groups.count() == 1 ? 1 : count(ctx, "chunks");
+  o.rings = ctx.workload.tp > 2 ? count(ctx, "rings") : 1;
   o.how = comm_of(ctx, 3).transfer;
   return o;
 }
@@ -249,20 +249,24 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::hierarchical
+
+namespace overlap {
 
 ScheduleInfo hierarchical_schedule() {
-  return {.name = "hierarchical",
-          .summary = "across groups each byte once, then rings inside each group; the GEMM takes rows as they arrive",
-          .source = "two-level collectives of libraries; NUMA box of Compass (arXiv 2609.10549)",
-          .patterns = kPatterns,
-          .params = {integer_param("chunks", "chunks",
-                                   "chunks of a shard that cross one after another (one group: nothing crosses, 1)", 4,
-                                   1, 256, {1, 2, 4, 8}),
-                     integer_param("rings", "rings", "directions in use inside a group", 1, 1, 2, {1, 2}),
-                     mover_param(false, "dma"), ctas_param(), reduce_sms_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+  return {
+      .name = "hierarchical",
+      .summary = "across groups each byte once, then rings inside each group; the GEMM takes rows as they arrive",
+      .source = "two-level collectives of libraries; NUMA box of Compass (arXiv 2609.10549)",
+      .patterns = hierarchical::kPatterns,
+      .params = {blocks::integer_param("chunks", "chunks",
+                                       "chunks of a shard that cross one after another (one group: nothing crosses, 1)",
+                                       4, 1, 256, {1, 2, 4, 8}),
+                 blocks::integer_param("rings", "rings", "directions in use inside a group", 1, 1, 2, {1, 2}),
+                 blocks::mover_param(false, "dma"), blocks::ctas_param(), blocks::reduce_sms_param()},
+      .refuses = hierarchical::refuses,
+      .build = hierarchical::build,
+      .closed_form = hierarchical::closed_form};
 }
 
 }  // namespace overlap

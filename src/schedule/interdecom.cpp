@@ -8,7 +8,7 @@
 
 #include "schedule/decomposed.hpp"
 
-namespace overlap {
+namespace overlap::interdecom {
 namespace {
 
 using namespace blocks;
@@ -20,7 +20,7 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
 }
 
 std::uint32_t degree(const ScheduleContext& ctx) {
-  return static_cast<std::uint32_t>(ctx.params.integer("d"));
+  return count(ctx, "d");
 }
 
 std::vector<Tensor> build(GraphBuilder& b, const ScheduleContext& ctx, const LayerInputs& in) {
@@ -50,17 +50,21 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::interdecom
+
+namespace overlap {
 
 ScheduleInfo interdecom_schedule() {
   return {.name = "interdecom",
           .summary = "d stages: the collective of one stage beside the GEMM of another",
           .source = "Compass (arXiv 2609.10549), decomposition; Megatron-LM data slicing",
-          .patterns = kPatterns,
-          .params = {integer_param("d", "stages", "stages that the tokens are cut into", 4, 1, 4096, {2, 4, 8}),
-                     mover_param(true, "dma"), path_param(), ctas_param(), channels_param(), spare_sms_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = interdecom::kPatterns,
+          .params = {blocks::integer_param("d", "stages", "stages that the tokens are cut into", 4, 1, 4096, {2, 4, 8}),
+                     blocks::mover_param(true, "dma"), blocks::path_param(), blocks::ctas_param(),
+                     blocks::channels_param(), blocks::spare_sms_param()},
+          .refuses = interdecom::refuses,
+          .build = interdecom::build,
+          .closed_form = interdecom::closed_form};
 }
 
 }  // namespace overlap

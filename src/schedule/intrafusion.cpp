@@ -12,7 +12,7 @@
 
 #include "schedule/phase_time.hpp"
 
-namespace overlap {
+namespace overlap::intrafusion {
 namespace {
 
 using namespace blocks;
@@ -32,7 +32,7 @@ std::vector<Comm> comms(const ScheduleContext& ctx) {
   const std::uint32_t p = ctx.workload.tp;
   const Variant v = variant_of(ctx);
   if (v == Variant::all_to_all) {
-    const auto limit = static_cast<std::uint32_t>(ctx.params.integer("in_flight"));
+    const std::uint32_t limit = count(ctx, "in_flight");
     const std::uint32_t peers = std::max(1U, p - 1);
     Comm comm = comm_of(ctx, limit == 0 ? peers : std::min(limit, peers));
     comm.path = Path::direct;
@@ -300,21 +300,24 @@ std::optional<Refusal> refuses(const ScheduleContext& ctx) {
 }
 
 }  // namespace
+}  // namespace overlap::intrafusion
+
+namespace overlap {
 
 ScheduleInfo intrafusion_schedule() {
   return {.name = "intrafusion",
           .summary = "one fused GEMM a rank, tiles gated by (or signalling) chunks that travel meanwhile",
           .source = "Compass (arXiv 2609.10549), topology-aware fusion; all_to_all: Flux (arXiv 2406.06858)",
-          .patterns = kPatterns,
-          .params = {choice_param("variant", "how chunks travel", "single_ring",
-                                  {"single_ring", "double_ring", "all_to_all"}),
-                     mover_param(false, "dma"), ctas_param(),
-                     integer_param("in_flight", "peers", "all_to_all: peers that a rank sends to at once; 0 = all", 0,
-                                   0, 4096, {}),
-                     reduce_sms_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = intrafusion::kPatterns,
+          .params = {blocks::choice_param("variant", "how chunks travel", "single_ring",
+                                          {"single_ring", "double_ring", "all_to_all"}),
+                     blocks::mover_param(false, "dma"), blocks::ctas_param(),
+                     blocks::integer_param("in_flight", "peers",
+                                           "all_to_all: peers that a rank sends to at once; 0 = all", 0, 0, 4096, {}),
+                     blocks::reduce_sms_param()},
+          .refuses = intrafusion::refuses,
+          .build = intrafusion::build,
+          .closed_form = intrafusion::closed_form};
 }
 
 }  // namespace overlap

@@ -25,7 +25,7 @@
 #include "schedule/looped_build.hpp"
 #include "schedule/phase_time.hpp"
 
-namespace overlap {
+namespace overlap::looped {
 namespace {
 
 using namespace blocks;
@@ -38,7 +38,7 @@ LoopShape shape_of(const ScheduleContext& ctx) {
   s.ranks = ctx.workload.tp;
   s.bi = ctx.params.text("direction") == "bi" && s.ranks > 1;
   const bool chains = s.scatters() && !s.bi && s.ranks > 1;
-  s.chains = chains ? static_cast<std::uint32_t>(ctx.params.integer("chains")) : 1;
+  s.chains = chains ? count(ctx, "chains") : 1;
   s.carries = ctx.params.integer("unroll") == 1;
   return s;
 }
@@ -74,7 +74,7 @@ LoopProgram program_of(const ScheduleContext& ctx, const LoopShape& s) {
     if (w.tp == 1) break;
     hop = std::max(hop, (shard_bytes(w) / ctx.topology.route_bandwidth(from, comm.next(from))).si());
   }
-  return loop_program(s, policy_of(ctx), static_cast<std::uint32_t>(ctx.params.integer("in_flight")), einsum, hop);
+  return loop_program(s, policy_of(ctx), count(ctx, "in_flight"), einsum, hop);
 }
 
 std::optional<Refusal> refuses(const ScheduleContext& ctx) {
@@ -144,16 +144,19 @@ std::vector<ParamInfo> params() {
 }
 
 }  // namespace
+}  // namespace overlap::looped
+
+namespace overlap {
 
 ScheduleInfo looped_schedule() {
   return {.name = "looped_einsum",
           .summary = "a loop of permutes between ring neighbours, each beside an einsum; one or two streams",
           .source = "Wang et al., ASPLOS 2023; XLA windowed einsum",
-          .patterns = kPatterns,
-          .params = params(),
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = looped::kPatterns,
+          .params = looped::params(),
+          .refuses = looped::refuses,
+          .build = looped::build,
+          .closed_form = looped::closed_form};
 }
 
 }  // namespace overlap

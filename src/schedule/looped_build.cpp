@@ -46,7 +46,7 @@ class Builder {
       streams_.push_back(stream(shape.bi && k == 0 ? back : comm));
       streams_[k].comm.first_lane = k;
     }
-    const auto budget = static_cast<std::uint32_t>(ctx.params.integer("in_flight"));
+    const std::uint32_t budget = count(ctx, "in_flight");
     for (std::uint32_t r = 0; r < w_.tp && budget > 0; ++r) flags_.push_back(b.token(budget));
   }
 

@@ -4,7 +4,7 @@
 // Closed form: T = T_comp + T_comm.
 #include "schedule/decomposed.hpp"
 
-namespace overlap {
+namespace overlap::serial {
 namespace {
 
 using namespace blocks;
@@ -30,16 +30,20 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::serial
+
+namespace overlap {
 
 ScheduleInfo serial_schedule() {
   return {.name = "serial",
           .summary = "collective, then GEMM (or GEMM, then collective): no overlap",
           .source = "Megatron-LM tensor parallelism; baseline of Compass (arXiv 2609.10549)",
-          .patterns = kPatterns,
-          .params = {mover_param(true, "library"), path_param(), ctas_param(), channels_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = serial::kPatterns,
+          .params = {blocks::mover_param(true, "library"), blocks::path_param(), blocks::ctas_param(),
+                     blocks::channels_param()},
+          .refuses = serial::refuses,
+          .build = serial::build,
+          .closed_form = serial::closed_form};
 }
 
 }  // namespace overlap

@@ -7,7 +7,7 @@
 // mesh of eight.
 #include "schedule/p2p.hpp"
 
-namespace overlap {
+namespace overlap::shard_p2p {
 namespace {
 
 using namespace blocks;
@@ -33,18 +33,22 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::shard_p2p
+
+namespace overlap {
 
 ScheduleInfo shard_p2p_schedule() {
   return {.name = "shard_p2p",
           .summary = "one whole shard from peer to peer a step, a GEMM a shard, own shard first",
           .source = "baseline of FiCCO (arXiv 2512.10236)",
-          .patterns = kPatterns,
-          .params = {choice_param("order", "whole shards handed on round a ring, or taken from their owners in turn",
-                                  "ring", {"ring", "rotate"}),
-                     mover_param(false, "dma"), ctas_param(), spare_sms_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = shard_p2p::kPatterns,
+          .params = {blocks::choice_param("order",
+                                          "whole shards handed on round a ring, or taken from their owners in turn",
+                                          "ring", {"ring", "rotate"}),
+                     blocks::mover_param(false, "dma"), blocks::ctas_param(), blocks::spare_sms_param()},
+          .refuses = shard_p2p::refuses,
+          .build = shard_p2p::build,
+          .closed_form = shard_p2p::closed_form};
 }
 
 }  // namespace overlap

@@ -6,7 +6,7 @@
 // sum on to all (two-shot by tiles).
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::tile_signal {
 namespace {
 
 using namespace blocks;
@@ -21,7 +21,7 @@ Signalled signalled_of(const ScheduleContext& ctx) {
   const std::uint32_t peers = ctx.workload.tp > 1 ? ctx.workload.tp - 1 : 1;
   const Comm comm = comm_of(ctx, peers);
   Signalled s;
-  s.signals = static_cast<std::uint32_t>(ctx.params.integer("signals"));
+  s.signals = count(ctx, "signals");
   s.pull = ctx.params.text("copies") == "pull";
   s.lanes = peers;
   s.how = comm.transfer;
@@ -38,18 +38,22 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::tile_signal
+
+namespace overlap {
 
 ScheduleInfo tile_signal_schedule() {
   return {.name = "tile_signal",
           .summary = "GEMM tiles wait for or set flags, copies beside it move what is flagged",
           .source = "Triton-distributed (arXiv 2504.19442); TileLink (arXiv 2503.20313)",
-          .patterns = kPatterns,
-          .params = {integer_param("signals", "signals", "flags a shard", 4, 1, 256, {1, 4, 8}),
-                     choice_param("copies", "AG+GEMM: who copies, the owner or the holder", "pull", {"push", "pull"}),
-                     mover_param(false, "dma"), ctas_param()},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = tile_signal::kPatterns,
+          .params = {blocks::integer_param("signals", "signals", "flags a shard", 4, 1, 256, {1, 4, 8}),
+                     blocks::choice_param("copies", "AG+GEMM: who copies, the owner or the holder", "pull",
+                                          {"push", "pull"}),
+                     blocks::mover_param(false, "dma"), blocks::ctas_param()},
+          .refuses = tile_signal::refuses,
+          .build = tile_signal::build,
+          .closed_form = tile_signal::closed_form};
 }
 
 }  // namespace overlap

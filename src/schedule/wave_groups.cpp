@@ -13,7 +13,7 @@
 
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::wave_groups {
 namespace {
 
 using namespace blocks;
@@ -23,10 +23,6 @@ const std::vector<Pattern> kPatterns = {Pattern::gemm_rs, Pattern::gemm_ar};
 std::optional<Refusal> refuses(const ScheduleContext& ctx) {
   if (auto r = refuse_common(ctx, kPatterns)) return r;
   return refuse_few_tokens(ctx);
-}
-
-std::uint32_t count(const ScheduleContext& ctx, std::string_view name) {
-  return static_cast<std::uint32_t>(ctx.params.integer(name));
 }
 
 // Groups that leave each of them something of every owner's share.
@@ -120,22 +116,26 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::wave_groups
+
+namespace overlap {
 
 ScheduleInfo wave_groups_schedule() {
-  ParamInfo spare = spare_sms_param();
+  ParamInfo spare = blocks::spare_sms_param();
   spare.fallback = std::int64_t{2};
-  ParamInfo channels = channels_param();
+  ParamInfo channels = blocks::channels_param();
   channels.fallback = std::int64_t{2};
-  return {
-      .name = "wave_groups",
-      .summary = "one GEMM signals groups of waves; the library reduces each group meanwhile",
-      .source = "FlashOverlap (arXiv 2504.19519)",
-      .patterns = kPatterns,
-      .params = {integer_param("groups", "groups", "groups that are reduced one after another", 4, 1, 256, {2, 4, 8}),
-                 choice_param("sizes", "sizes of the groups", "equal", {"equal", "first_small"}), channels, spare},
-      .refuses = refuses,
-      .build = build,
-      .closed_form = closed_form};
+  return {.name = "wave_groups",
+          .summary = "one GEMM signals groups of waves; the library reduces each group meanwhile",
+          .source = "FlashOverlap (arXiv 2504.19519)",
+          .patterns = wave_groups::kPatterns,
+          .params = {blocks::integer_param("groups", "groups", "groups that are reduced one after another", 4, 1, 256,
+                                           {2, 4, 8}),
+                     blocks::choice_param("sizes", "sizes of the groups", "equal", {"equal", "first_small"}), channels,
+                     spare},
+          .refuses = wave_groups::refuses,
+          .build = wave_groups::build,
+          .closed_form = wave_groups::closed_form};
 }
 
 }  // namespace overlap

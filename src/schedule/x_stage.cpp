@@ -20,7 +20,7 @@
 #include "schedule/phase_time.hpp"
 #include "schedule/signalled.hpp"
 
-namespace overlap {
+namespace overlap::x_stage {
 namespace {
 
 using namespace blocks;
@@ -40,10 +40,6 @@ struct Step {
   Extent rows;
   bool first_linear = false;
 };
-
-std::uint32_t count(const ScheduleContext& ctx, std::string_view name) {
-  return static_cast<std::uint32_t>(ctx.params.integer(name));
-}
 
 // The first linear's pieces among those of `second`, each for the same rows.
 std::vector<Step> with_first_linear(const ScheduleContext& ctx, const std::vector<Step>& second) {
@@ -243,23 +239,27 @@ std::optional<ClosedForm> closed_form(const ScheduleContext& ctx, const PieceTim
 }
 
 }  // namespace
+}  // namespace overlap::x_stage
+
+namespace overlap {
 
 ScheduleInfo x_stage_schedule() {
   return {.name = "x_stage",
           .summary = "remote stores out of the epilogue through a finite buffer; own pieces between bursts",
           .source = "X-Stage (arXiv 2607.23264)",
-          .patterns = kPatterns,
-          .params = {integer_param("pieces", "pieces", "pieces of each owner's rows", 4, 1, 256, {1, 4}),
-                     choice_param("order", "own pieces last, or between the bursts", "reshape", {"burst", "reshape"}),
-                     integer_param("l1", "", "FLOPs of the next wave's first linear run besides, over this GEMM's", 0,
-                                   0, 8, {}),
-                     integer_param("lead", "rows", "l1: rows by which the first linear leads; 0 = one piece", 0, 0,
-                                   1 << 20, {}),
-                     choice_param("coupling", "next piece when stores are issued, or delivered", "piggyback",
-                                  {"piggyback", "coupled"})},
-          .refuses = refuses,
-          .build = build,
-          .closed_form = closed_form};
+          .patterns = x_stage::kPatterns,
+          .params = {blocks::integer_param("pieces", "pieces", "pieces of each owner's rows", 4, 1, 256, {1, 4}),
+                     blocks::choice_param("order", "own pieces last, or between the bursts", "reshape",
+                                          {"burst", "reshape"}),
+                     blocks::integer_param(
+                         "l1", "", "FLOPs of the next wave's first linear run besides, over this GEMM's", 0, 0, 8, {}),
+                     blocks::integer_param("lead", "rows", "l1: rows by which the first linear leads; 0 = one piece", 0,
+                                           0, 1 << 20, {}),
+                     blocks::choice_param("coupling", "next piece when stores are issued, or delivered", "piggyback",
+                                          {"piggyback", "coupled"})},
+          .refuses = x_stage::refuses,
+          .build = x_stage::build,
+          .closed_form = x_stage::closed_form};
 }
 
 }  // namespace overlap

@@ -1,7 +1,7 @@
 // Every pair of devices has a link of its own; "injection" and "ejection" cap what a device sends and takes in all.
 #include "topology/kinds.hpp"
 
-namespace overlap {
+namespace overlap::full_mesh {
 namespace {
 
 constexpr std::string_view kKeys[] = {"devices", "node_kind", "injection", "ejection", "link"};
@@ -18,10 +18,13 @@ void build(const config::Object& file, TopologyBuilder& b) {
 }
 
 }  // namespace
+}  // namespace overlap::full_mesh
+
+namespace overlap {
 
 Generator full_mesh_kind() {
   return {"full_mesh", "a link between every two devices, with an optional cap on all that a device sends or takes",
-          kKeys, build};
+          full_mesh::kKeys, full_mesh::build};
 }
 
 }  // namespace overlap

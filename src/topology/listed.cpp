@@ -2,21 +2,21 @@
 #include <map>
 
 #include "topology/kinds.hpp"
+#include "topology/names.hpp"
 
-namespace overlap {
+namespace overlap::listed {
 namespace {
 
 constexpr std::string_view kKeys[] = {"nodes", "links"};
 constexpr std::string_view kNodeKeys[] = {"name", "kind", "device", "transit", "group", "injection", "ejection"};
 constexpr std::string_view kLinkKeys[] = {"from",    "to",          "kind",    "bandwidth", "efficiency",
                                           "latency", "half_duplex", "one_way", "source"};
-constexpr std::string_view kKinds[] = {"gpu", "tpu", "nvswitch", "switch", "pcie_switch", "numa", "nic", "host_memory"};
 
 using Names = std::map<std::string, NodeId>;
 
 void read_node(const config::Cursor& at, TopologyBuilder& b, Names& names) {
   const config::Object o(at, listed_node_keys());
-  const NodeKind kind = *parse_node_kind(kKinds[o.at("kind").choice(kKinds)]);
+  const NodeKind kind = static_cast<NodeKind>(o.at("kind").choice(kNodeKinds));
   const bool computes = kind == NodeKind::gpu || kind == NodeKind::tpu;
   const bool device = o.has("device") ? o.at("device").boolean() : computes;
   const bool forwards = !computes && kind != NodeKind::host_memory;
@@ -59,16 +59,19 @@ void build(const config::Object& file, TopologyBuilder& b) {
 }
 
 }  // namespace
+}  // namespace overlap::listed
+
+namespace overlap {
 
 config::KeySet listed_node_keys() {
-  return {"node", kNodeKeys};
+  return {"node", listed::kNodeKeys};
 }
 config::KeySet listed_link_keys() {
-  return {"listed link", kLinkKeys};
+  return {"listed link", listed::kLinkKeys};
 }
 
 Generator listed_kind() {
-  return {"listed", "any graph, node by node and link by link", kKeys, build};
+  return {"listed", "any graph, node by node and link by link", listed::kKeys, listed::build};
 }
 
 }  // namespace overlap

@@ -1,14 +1,9 @@
-#include <array>
+#include "topology/names.hpp"
 
 #include "overlap/topology.hpp"
 
 namespace overlap {
 namespace {
-constexpr std::array<std::string_view, 8> kNodeKinds = {"gpu",         "tpu",  "nvswitch", "switch",
-                                                        "pcie_switch", "numa", "nic",      "host_memory"};
-constexpr std::array<std::string_view, 8> kLinkKinds = {"nvlink", "pcie",     "inter_socket", "xgmi",
-                                                        "ici",    "ethernet", "infiniband",   "internal"};
-
 template <class Kind, std::size_t N>
 std::optional<Kind> find(const std::array<std::string_view, N>& names, std::string_view text) {
   for (std::size_t i = 0; i < N; ++i) {

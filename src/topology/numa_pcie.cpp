@@ -4,7 +4,7 @@
 
 #include "topology/kinds.hpp"
 
-namespace overlap {
+namespace overlap::numa_pcie {
 namespace {
 
 constexpr std::string_view kKeys[] = {"numa_nodes",   "gpus_per_numa", "node_kind",  "injection",
@@ -81,10 +81,13 @@ void build(const config::Object& file, TopologyBuilder& b) {
 }
 
 }  // namespace
+}  // namespace overlap::numa_pcie
+
+namespace overlap {
 
 Generator numa_pcie_kind() {
-  return {"numa_pcie", "a PCIe box of NUMA nodes, with own ports or shared uplinks and optional NVLink pairs", kKeys,
-          build};
+  return {"numa_pcie", "a PCIe box of NUMA nodes, with own ports or shared uplinks and optional NVLink pairs",
+          numa_pcie::kKeys, numa_pcie::build};
 }
 
 }  // namespace overlap

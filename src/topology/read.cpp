@@ -6,6 +6,7 @@
 
 #include "config/paths.hpp"
 #include "topology/generator.hpp"
+#include "topology/names.hpp"
 
 namespace overlap {
 namespace {
@@ -16,8 +17,6 @@ constexpr std::string_view kLinkKeys[] = {"kind", "bandwidth", "efficiency", "la
 constexpr std::string_view kOverrideKeys[] = {"from", "to", "bandwidth", "efficiency", "latency", "one_way", "source"};
 constexpr std::string_view kRouteKeys[] = {"path", "one_way"};
 constexpr std::string_view kCapabilityKeys[] = {"in_switch_multicast", "peer_access"};
-constexpr std::string_view kLinkKinds[] = {"nvlink", "pcie",     "inter_socket", "xgmi",
-                                           "ici",    "ethernet", "infiniband",   "internal"};
 
 NodeId named_node(TopologyBuilder& b, const config::Cursor& at) {
   std::vector<std::string> known;

@@ -1,7 +1,7 @@
 // A ring of n chips that forward traffic; each link joins neighbours in both directions.
 #include "topology/kinds.hpp"
 
-namespace overlap {
+namespace overlap::ring {
 namespace {
 
 constexpr std::string_view kKeys[] = {"devices", "node_kind", "injection", "ejection", "link"};
@@ -18,9 +18,13 @@ void build(const config::Object& file, TopologyBuilder& b) {
 }
 
 }  // namespace
+}  // namespace overlap::ring
+
+namespace overlap {
 
 Generator ring_kind() {
-  return {"ring", "n chips in a ring, each joined to the next; routes take the shorter way round", kKeys, build};
+  return {"ring", "n chips in a ring, each joined to the next; routes take the shorter way round", ring::kKeys,
+          ring::build};
 }
 
 }  // namespace overlap

@@ -5,7 +5,7 @@
 
 #include "topology/kinds.hpp"
 
-namespace overlap {
+namespace overlap::switched {
 namespace {
 
 constexpr std::string_view kKeys[] = {"devices", "node_kind", "injection", "ejection",
@@ -46,9 +46,13 @@ void build(const config::Object& file, TopologyBuilder& b) {
 }
 
 }  // namespace
+}  // namespace overlap::switched
+
+namespace overlap {
 
 Generator switched_kind() {
-  return {"switched", "devices behind a non-blocking switch (NVSwitch), of one or several planes", kKeys, build};
+  return {"switched", "devices behind a non-blocking switch (NVSwitch), of one or several planes", switched::kKeys,
+          switched::build};
 }
 
 }  // namespace overlap

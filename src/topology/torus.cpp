@@ -4,7 +4,7 @@
 
 #include "topology/kinds.hpp"
 
-namespace overlap {
+namespace overlap::torus {
 namespace {
 
 constexpr std::string_view kKeys[] = {"extents", "wrap", "node_kind", "injection", "ejection", "link", "links"};
@@ -69,10 +69,13 @@ void build(const config::Object& file, TopologyBuilder& b) {
 }
 
 }  // namespace
+}  // namespace overlap::torus
+
+namespace overlap {
 
 Generator torus_kind() {
   return {"torus", "a grid of chips in 1 to 3 dimensions, each wrapped (torus) or open (mesh); dimension-order routes",
-          kKeys, build};
+          torus::kKeys, torus::build};
 }
 
 }  // namespace overlap
