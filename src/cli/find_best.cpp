@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "analysis/ranking.hpp"
 #include "cli/parallel.hpp"
 #include "overlap/analysis.hpp"
 #include "overlap/error.hpp"
@@ -162,11 +163,12 @@ Best find_best(const Workload& w, const Machine& machine, const CostOptions& cos
     const bool large = options.memory_limit && c.extra_memory > *options.memory_limit;
     (large ? best.too_large : best.ranked).push_back(std::move(c));
   }
-  const auto faster = [](const Candidate& a, const Candidate& b) {
-    return a.makespan != b.makespan ? a.makespan < b.makespan : a.launches < b.launches;
-  };
-  std::stable_sort(best.ranked.begin(), best.ranked.end(), faster);
-  std::stable_sort(best.too_large.begin(), best.too_large.end(), faster);
+  for (std::vector<Candidate>* list : {&best.ranked, &best.too_large}) {
+    const auto places = places_by_time(
+        list->size(), [&](std::size_t i) { return (*list)[i].makespan.si(); },
+        [&](std::size_t a, std::size_t b) { return (*list)[a].launches < (*list)[b].launches; });
+    *list = in_places(std::move(*list), places);
+  }
   if (best.ranked.empty()) {
     throw CheckError(best.too_large.empty()
                          ? fmt::format("no schedule can run {} here", w.name)

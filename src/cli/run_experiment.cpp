@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "analysis/ranking.hpp"
 #include "cli/parallel.hpp"
 #include "overlap/error.hpp"
 #include "overlap/run.hpp"
@@ -176,10 +177,12 @@ class Runner {
         fmt::format("GEMM {} x {} x {} (m n k, {}), {} of {} ({} on the wire)", g.m, g.n, g.k, to_text(w.operand),
                     verb(collective_of(w.pattern)), to_text(collective_bytes(w)), to_text(w.wire));
     out.checked = options_.check;
-    std::stable_sort(results.begin(), results.end(), [](const ScheduleReport& a, const ScheduleReport& b) {
-      if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
-      return a.makespan < b.makespan;
-    });
+    const auto ran = std::stable_partition(results.begin(), results.end(),
+                                           [](const ScheduleReport& s) { return s.refusal.empty(); });
+    const auto count = static_cast<std::size_t>(ran - results.begin());
+    std::vector<std::size_t> places = places_by_time(count, [&](std::size_t i) { return results[i].makespan.si(); });
+    for (std::size_t i = count; i < results.size(); ++i) places.push_back(i);
+    results = in_places(std::move(results), places);
     const auto serial = std::find_if(results.begin(), results.end(), [](const ScheduleReport& s) {
       return s.schedule == "serial" && s.refusal.empty();
     });

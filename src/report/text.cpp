@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/ranking.hpp"
 #include "overlap/report.hpp"
 #include "report/explain.hpp"
 #include "report/lane_rows.hpp"
@@ -90,7 +91,14 @@ const ScheduleReport* find_serial(const WorkloadReport& w) {
 
 std::string reason(const WorkloadReport& w, bool colour) {
   const ScheduleReport& best = w.schedules.front();
-  std::string out = "  " + tinted(fmt::format("{} wins.", best.label), Tint::bold, colour) + "\n";
+  std::string with;
+  std::size_t next = 1;
+  for (; next < w.schedules.size() && w.schedules[next].refusal.empty(); ++next) {
+    const ScheduleReport& s = w.schedules[next];
+    if (!level(best.makespan.si(), s.makespan.si())) break;
+    with += (next == 1 ? ", level with " : ", ") + s.label;
+  }
+  std::string out = "  " + tinted(fmt::format("{} wins{}.", best.label, with), Tint::bold, colour) + "\n";
   const auto against = [&](const ScheduleReport& s) {
     const Seconds gain = s.makespan - best.makespan;
     out += fmt::format("    {} us ahead of {}: {}\n", microseconds(gain, 1), s.label,
@@ -98,7 +106,9 @@ std::string reason(const WorkloadReport& w, bool colour) {
   };
   const ScheduleReport* serial = find_serial(w);
   if (serial != nullptr && serial != &best) against(*serial);
-  if (w.schedules.size() > 1 && w.schedules[1].refusal.empty() && &w.schedules[1] != serial) against(w.schedules[1]);
+  if (next < w.schedules.size() && w.schedules[next].refusal.empty() && &w.schedules[next] != serial) {
+    against(w.schedules[next]);
+  }
   const Bound bound = strongest(best.bounds);
   out +=
       fmt::format("    {:.1f} % above the lower bound of {} us ({}{}{})\n", (best.makespan / bound.time - 1.0) * 100.0,

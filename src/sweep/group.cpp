@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/ranking.hpp"
 #include "config/reader.hpp"
 #include "overlap/error.hpp"
 #include "sweep/axis_text.hpp"
@@ -43,10 +44,8 @@ std::vector<std::size_t> Group::ranking(const Study& study) const {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (metric(study, i, "makespan_us")) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return *metric(study, a, "makespan_us") < *metric(study, b, "makespan_us");
-  });
-  return order;
+  return in_places(
+      order, places_by_time(order.size(), [&](std::size_t i) { return *metric(study, order[i], "makespan_us"); }));
 }
 
 std::optional<std::size_t> Group::best_of(const Study& study, std::string_view family) const {
