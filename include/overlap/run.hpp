@@ -38,9 +38,10 @@ struct EffectName {
 std::span<const EffectName> effect_names();
 
 // Makespan with one effect off at a time; effects whose absence changes neither prices nor closed form are left out.
-std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const OpGraph& graph,
-                                   const Priced& priced, const Machine& machine, const CostOptions& cost,
-                                   const SimOptions& simulation, std::span<const CutLimit> cuts);
+// `run` is the run with all effects of `cost`, `closed_form` its closed form if it has one.
+std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const RunView& run,
+                                   std::optional<Seconds> closed_form, const Machine& machine, const CostOptions& cost,
+                                   const SimOptions& simulation);
 
 // FiCCO's losses of a finished run: its graph again with GEMMs that take no time, and the collective in one piece.
 Losses losses_of(const ScheduleContext& context, const RunView& run, const Phases& phases, const Machine& machine,

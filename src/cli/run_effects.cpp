@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "overlap/run.hpp"
 
@@ -55,7 +56,7 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 // Equal prices give equal runs.
-bool same(const Priced& a, const Priced& b) {
+bool same(const Priced& a, const RunView& b) {
   return same(a.demands.ops, b.demands.ops) && same(a.demands.tiles, b.demands.tiles) &&
          a.demands.part_tiles == b.demands.part_tiles && same(a.demands.uses, b.demands.uses) &&
          same(a.demands.slots, b.demands.slots) && same(a.resources.fluids, b.resources.fluids) &&
@@ -96,12 +97,89 @@ bool inert(const EffectName& e, const OpGraph& graph, const Machine& machine, co
   return false;
 }
 
-// The bytes that cross a cut follow from the graph: the same whatever effect is off.
-std::optional<Bound> cut_bound(const RunView& run) {
-  for (const Bound& b : lower_bounds(run))
-    if (b.kind == BoundKind::cut) return b;
-  return std::nullopt;
+// No copy waited for its engine: without a number of engines it is the same run.
+bool engines_sufficed(const RunView& run) {
+  for (std::size_t i = 0; i < run.graph.ops().size(); ++i) {
+    const auto* t = std::get_if<Transfer>(&run.graph.ops()[i].work);
+    if (t == nullptr || t->mover != Mover::copy_engine) continue;
+    if (run.timeline.ops[i].admitted != run.timeline.ops[i].ready) return false;
+  }
+  return true;
 }
+
+// Launch costs are the streams of the devices, and for collectives a gap.
+bool streams_alone(const OpGraph& graph) {
+  return !any_op(graph, [](const Op& op) { return std::holds_alternative<Collective>(op.work); });
+}
+
+class EffectsOff {
+ public:
+  EffectsOff(const ScheduleInfo& info, const ScheduleContext& context, const RunView& run,
+             std::optional<Seconds> closed_form, const Machine& machine, const CostOptions& cost,
+             const SimOptions& simulation)
+      : info_(info),
+        context_(context),
+        run_(run),
+        closed_form_(closed_form),
+        machine_(machine),
+        cost_(cost),
+        simulation_(simulation) {}
+
+  std::vector<EffectOff> all() {
+    std::vector<EffectOff> out;
+    for (const EffectName& e : kEffects) {
+      if (!(cost_.effects.*e.member) || inert(e, run_.graph, machine_, cost_)) continue;
+      if (std::optional<EffectOff> off = one(e)) out.push_back(std::move(*off));
+    }
+    return out;
+  }
+
+ private:
+  std::optional<EffectOff> one(const EffectName& e) {
+    CostOptions without = cost_;
+    without.effects.*e.member = false;
+    if (e.member == &Effects::copy_engines && engines_sufficed(run_)) {
+      return EffectOff{std::string(e.name), run_.timeline.makespan, closed_form_ ? *closed_form_ : bound(run_)};
+    }
+    if (e.member == &Effects::launch && streams_alone(run_.graph)) {
+      Resources resources = run_.resources;
+      if (same(std::exchange(resources.streams, {}), {})) return std::nullopt;
+      return measured(e, run_.demands, resources, without);
+    }
+    const Priced p = price(run_.graph, machine_, without);
+    if (same(p, run_)) return std::nullopt;
+    return measured(e, p.demands, p.resources, without);
+  }
+
+  EffectOff measured(const EffectName& e, const Demands& demands, const Resources& resources,
+                     const CostOptions& without) {
+    const Timeline timeline = simulate(run_.graph, demands, resources, simulation_);
+    const RunView run{run_.graph, demands, resources, timeline, machine_.devices};
+    std::optional<ClosedForm> form;
+    if (closed_form_) form = info_.closed_form(context_, piece_times(context_.workload, machine_, without));
+    return {std::string(e.name), timeline.makespan, form ? form->makespan : bound(run)};
+  }
+
+  // The strongest lower bound. The bytes that cross a cut follow from the graph: the same whatever effect is off.
+  Seconds bound(const RunView& run) {
+    if (!cut_) {
+      cut_ = Seconds{};
+      for (const Bound& b : lower_bounds({run.graph, run.demands, run.resources, run.timeline, run.devices, run_.cuts}))
+        if (b.kind == BoundKind::cut) cut_ = b.time;
+    }
+    return std::max(*cut_,
+                    strongest(lower_bounds({run.graph, run.demands, run.resources, run.timeline, run.devices})).time);
+  }
+
+  const ScheduleInfo& info_;
+  const ScheduleContext& context_;
+  const RunView& run_;
+  std::optional<Seconds> closed_form_;
+  const Machine& machine_;
+  const CostOptions& cost_;
+  const SimOptions& simulation_;
+  std::optional<Seconds> cut_;
+};
 
 }  // namespace
 
@@ -109,35 +187,10 @@ std::span<const EffectName> effect_names() {
   return kEffects;
 }
 
-std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const OpGraph& graph,
-                                   const Priced& priced, const Machine& machine, const CostOptions& cost,
-                                   const SimOptions& simulation, std::span<const CutLimit> cuts) {
-  std::vector<EffectOff> out;
-  std::optional<Bound> cut;
-  bool cut_known = false;
-  for (const EffectName& e : kEffects) {
-    if (!(cost.effects.*e.member) || inert(e, graph, machine, cost)) continue;
-    CostOptions without = cost;
-    without.effects.*e.member = false;
-    const Priced p = price(graph, machine, without);
-    if (same(p, priced)) continue;
-    const Timeline timeline = simulate(graph, p.demands, p.resources, simulation);
-    EffectOff off{std::string(e.name), timeline.makespan, {}};
-    std::optional<ClosedForm> form;
-    if (info.closed_form != nullptr) {
-      form = info.closed_form(context, piece_times(context.workload, machine, without));
-    }
-    if (form) {
-      off.reference = form->makespan;
-    } else {
-      if (!cut_known) cut = cut_bound({graph, p.demands, p.resources, timeline, machine.devices, cuts});
-      cut_known = true;
-      off.reference = strongest(lower_bounds({graph, p.demands, p.resources, timeline, machine.devices})).time;
-      if (cut) off.reference = std::max(off.reference, cut->time);
-    }
-    out.push_back(std::move(off));
-  }
-  return out;
+std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const RunView& run,
+                                   std::optional<Seconds> closed_form, const Machine& machine, const CostOptions& cost,
+                                   const SimOptions& simulation) {
+  return EffectsOff(info, context, run, closed_form, machine, cost, simulation).all();
 }
 
 }  // namespace overlap

@@ -129,15 +129,14 @@ class Runner {
     finished->graph = build_layer(*request.info, context, e_.start_delay);
     Priced priced = price(finished->graph, machine_, e_.cost);
     finished->timeline = simulate(finished->graph, priced.demands, priced.resources, e_.simulation);
-    s.cross.effects =
-        effects_off(*request.info, context, finished->graph, priced, machine_, e_.cost, e_.simulation, l.facts.cuts);
     finished->demands = std::move(priced.demands);
     finished->resources = std::move(priced.resources);
     const RunView view{finished->graph, finished->demands, finished->resources, finished->timeline,
                        e_.devices,      l.facts.cuts,      l.facts.undivided};
     analyse(s, view, w);
-    if (options_.explain) s.losses = losses_of(context, view, s.phases, machine_, e_.cost, e_.simulation);
     if (request.info->closed_form != nullptr) closed_form(s, *request.info, context, l.facts.pieces);
+    s.cross.effects = effects_off(*request.info, context, view, s.cross.closed_form, machine_, e_.cost, e_.simulation);
+    if (options_.explain) s.losses = losses_of(context, view, s.phases, machine_, e_.cost, e_.simulation);
     s.checks = check_run(s, view);
     if (options_.check) {
       for (std::string& c : check_layer(*request.info, context, finished->graph, e_.start_delay))

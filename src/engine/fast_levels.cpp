@@ -187,8 +187,8 @@ void FastSolver::set_level(Index l, double level) {
   touch(l);
   level_[l] = level;
   const Index members = groups_[l].members.size;
-  const bool sweeps = swept_ <= std::min(old, level) ||
-                      (members >= kSweepMembers && busy_.size() >= kSweepBusy && kSweepShare * members > busy_.size());
+  const bool sweeps = swept_ <= std::min(old, level) || (members >= kSweepMembers && busy_.size() >= kSweepBusy &&
+                                                         std::size_t{kSweepShare} * members > busy_.size());
   if (sweeps && sweep(std::min(old, level), level > old)) return;
   propagate(l, old == kUnbounded ? kUnbounded : level - old);
 }
