@@ -120,15 +120,16 @@ bool FastSolver::place_beside(Index slot, Flow& flow) {
 void FastSolver::hold_alone(Index slot, Index l, double level) {
   Flow& flow = flows_[slot];
   Group& group = groups_[l];
+  const double left = flow.left;
   flow.group = l;
   flow.member_at = 0;
   group.clock = 0;
   group.since = now_;
-  group.members.push(pools_.members, {flow.left, slot});
+  group.members.push(pools_.members, {left, slot});
   links_[l].least_cap = flow.cap;
   level_[l] = level;
   for (const Hop& hop : hops(slot)) links_[hop.link].group()[hop.at] = l;
-  dates_.set(groups_, l, level > 0 ? std::min(kUnbounded, now_ + flow.left / level) : kUnbounded);
+  dates_.set(groups_, l, level > 0 ? std::min(kUnbounded, now_ + left / level) : kUnbounded);
 }
 
 // First guess of a new flow's group; the checks that follow put it right. Where all entries would get the same, or

@@ -135,12 +135,14 @@ struct Hop {
 struct Flow {
   Index hop_count = 0;
   Index group = kNone;  // kNone: started, not placed yet
-  Index member_at = 0;  // position in the group's heap
   Index own = kNone;    // the group of its own, once it has needed one
   Index id = kNone;     // the caller's
   double share = 1;
   double cap = kUnbounded;  // as a level
-  double left = 0;          // work/share, until placed
+  union {
+    double left = 0;  // work/share, until placed
+    Index member_at;  // position in its group's heap, if that is a resource's
+  };
 };
 
 }  // namespace overlap::fast

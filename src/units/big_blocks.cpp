@@ -42,7 +42,7 @@ namespace {
 
 constexpr std::size_t kPage = std::size_t{2} << 20U;
 constexpr std::size_t kPages = 1U << 15U;  // 64 GB of addresses; only what is used costs memory
-constexpr std::size_t kKept = 1U << 9U;    // free pages that stay filled: 1 GB; what is beyond goes back to the system
+constexpr std::size_t kKept = 1U << 6U;  // free pages that stay filled: 128 MB; what is beyond goes back to the system
 
 class Region {
  public:
