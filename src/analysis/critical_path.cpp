@@ -83,14 +83,15 @@ class Walk {
 
   // By index into lane_refs: the previous op of that lane.
   [[nodiscard]] std::vector<OpId> lane_predecessors() const {
-    std::vector<OpId> out;
+    const std::vector<Op>& ops = run_.graph.ops();
+    std::uint32_t members = 0;
+    for (const Op& op : ops) members = std::max(members, op.lanes.end);
+    std::vector<OpId> out(members);
     std::vector<OpId> last(run_.graph.lanes().size());
-    for (std::size_t i = 0; i < run_.graph.ops().size(); ++i) {
-      const Range r = run_.graph.ops()[i].lanes;
-      if (out.size() < r.end) out.resize(r.end);
-      for (std::uint32_t l = r.begin; l < r.end; ++l) {
-        const LaneId lane = run_.graph.lane_refs(r)[l - r.begin];
-        out[l] = last[lane.index()];
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      std::uint32_t l = ops[i].lanes.begin;
+      for (const LaneId lane : run_.graph.lane_refs(ops[i].lanes)) {
+        out[l++] = last[lane.index()];
         last[lane.index()] = OpId(i);
       }
     }

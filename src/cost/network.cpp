@@ -148,7 +148,7 @@ Demand Pricer::transfer(const Op& op, const Transfer& t) {
     d.uses = store_uses(from, to);
   }
   if (t.mover == Mover::copy_engine && options_.effects.copy_engines && device(issuer).copy_engines > 0) {
-    d.slots = slots(copy_pool(issuer), 1);
+    d.slots = copy_slot(issuer);
   }
   if (t.mover == Mover::sm && options_.effects.sm_slots && device(issuer).sms > 0) {
     d.slots = slots(sm_pool(issuer), std::min<std::uint32_t>(std::max<std::uint32_t>(t.ctas, 1), device(issuer).sms));

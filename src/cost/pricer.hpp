@@ -36,6 +36,11 @@ class Pricer {
   void add_hbm(std::vector<Use>& uses, DeviceId d, double weight) const;
   Range intern(std::vector<Use>& uses);
   Range slots(PoolId pool, std::uint32_t count, std::uint32_t cluster = 1);
+  Range copy_slot(DeviceId d) {  // one copy engine
+    Range& known = copy_slots_[d.index()];
+    if (known.empty()) known = slots(copy_pool(d), 1);
+    return known;
+  }
   struct Pair {
     Range uses;
     Seconds latency;
@@ -72,7 +77,8 @@ class Pricer {
   FlatMap<Pair> pairs_;
   FlatMap<Range> store_pairs_;
   FlatMap<Range> slot_ranges_;
-  FlatMap<Range> use_sets_;  // by hash of the uses
+  std::vector<Range> copy_slots_;  // by DeviceId; empty: not asked for yet
+  FlatMap<Range> use_sets_;        // by hash of the uses
   // A GEMM on a device, by hash of what its price depends on.
   struct PricedGemm {
     std::vector<std::uint32_t> key;

@@ -8,7 +8,7 @@
 namespace overlap::cost {
 
 Pricer::Pricer(const OpGraph& graph, const Machine& machine, const CostOptions& options)
-    : graph_(graph), machine_(machine), options_(options) {
+    : graph_(graph), machine_(machine), options_(options), copy_slots_(graph.devices()) {
   const std::size_t wanted = graph.devices();
   if (machine.devices.size() < wanted || machine.topology.device_count() < wanted) {
     throw InputError(

@@ -117,7 +117,7 @@ void FastSolver::detach(Index slot) {
   for (const Hop& hop : hops(slot)) {
     const Index l = hop.link;
     Link& link = links_[l];
-    link.load -= link.demand_of(hop.at) * level;
+    const double carried = link.demand_of(hop.at) * level;
     const Index moved = remove_entry(link, pools_, hop.at);
     if (moved != kNone) hops_[moved].at = hop.at;
     if (link.size == 0) {
@@ -126,6 +126,7 @@ void FastSolver::detach(Index slot) {
       level_[l] = kUnbounded;
       continue;
     }
+    link.load -= carried;
     if (level_[l] != kUnbounded) mark(l);
   }
 }

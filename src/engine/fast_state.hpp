@@ -56,7 +56,7 @@ struct Pools {
 };
 
 inline void grow(Link& link, Pools& pools) {
-  const Index wider = link.room == 0 ? 1 : 2 * link.room;
+  const Index wider = link.room == 0 ? 4 : 2 * link.room;
   Index* columns = pools.columns.take(2 * wider);
   if (link.room > 0) {
     std::memcpy(columns, link.group(), link.size * sizeof(Index));
