@@ -110,6 +110,7 @@ std::vector<Params> search_settings(const ScheduleInfo& info) {
     space = std::move(wider);
   }
   std::vector<Params> out;
+  out.reserve(space.size());
   for (const auto& given : space) out.push_back(complete_params(info, given));
   return out;
 }
