@@ -62,6 +62,9 @@ struct StreamCosts {
   // More of a collective behind another op of its lane when an event lies between them (the library cannot prepare it
   // beside the one before); it holds its SMs meanwhile.
   Seconds collective_gap;
+  // More of a copy (of a kernel) behind another op of its lane that records an event for other lanes.
+  Seconds copy_event;
+  Seconds kernel_event;
 };
 
 // Stores of a kernel into a peer's memory and the buffer that they wait in after issue. X-Stage (arXiv 2607.23264),

@@ -61,6 +61,14 @@ struct NearGemm {
   std::array<double, 8> place{};
 };
 
+// A device that begins to compute loses `loss` between `after` and `after + length` of load (its clock dips and comes
+// back). Times of single runs after idle contain that; GEMMs behind others do not lose it again.
+struct LoadDip {
+  Seconds after{50e-6};
+  Seconds length{45e-6};
+  Seconds loss;
+};
+
 // Kernels with their measured GEMMs; or, where no kernel is known, measured GEMMs alone.
 struct KernelTable {
   std::string path;
@@ -75,6 +83,10 @@ struct KernelTable {
   // Share by which a GEMM over all SMs is slower while a copy engine sends (receives) at the full rate of its route.
   double copy_out = 0.0;
   double copy_in = 0.0;
+  LoadDip dip;
+  // This project's own kernel, whose parts signal; `fused_parts`: GEMMs with parts run as it, else as the library's.
+  KernelModel fused;
+  bool fused_parts = false;
   double fewer_sms = 0.0;          // step time falls by this share of the SMs that are left out (clock and L2 feed)
   std::vector<MeasuredGemm> rows;  // sorted by m, n, k, accumulate, sms
   std::vector<NearGemm> near;      // sorted by m, n, k; used where `kernels` is empty

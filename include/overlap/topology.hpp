@@ -46,6 +46,8 @@ struct Link {
   double efficiency = 1.0;  // wire rate to payload, measured or stated in the file
   Seconds latency;
   std::optional<LinkId> shares_with;  // half duplex: the direction that owns the common capacity
+  std::optional<LinkId> reverse;      // the other direction; empty on a one-way link
+  double both_ways = 1.0;             // share of twice the payload that both directions reach together
   [[nodiscard]] Bandwidth payload() const { return wire * efficiency; }
 };
 

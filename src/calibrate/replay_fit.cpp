@@ -33,6 +33,8 @@ constexpr std::array kTuned = {
     Tuned{"stream/remote_wait", "us", 1e-6, 40, 5, OVERLAP_STREAM(remote_wait)},
     Tuned{"stream/copy_start", "us", 1e-6, 20, 1, OVERLAP_STREAM(copy_start)},
     Tuned{"stream/copy_gap", "us", 1e-6, 10, 2, OVERLAP_STREAM(copy_gap)},
+    Tuned{"stream/copy_event", "us", 1e-6, 10, 2, OVERLAP_STREAM(copy_event)},
+    Tuned{"stream/kernel_event", "us", 1e-6, 10, 1, OVERLAP_STREAM(kernel_event)},
     Tuned{"gemm/busy_node", "", 1, 0.3, 0.05, [](const Device& d) { return d.gemm.busy_node; },
           [](Device& d, KernelTable*, double v) { d.gemm.busy_node = v; }},
     Tuned{"GEMM beside copies out: slower by", "", 1, 0.4, 0.1,
@@ -44,6 +46,11 @@ constexpr std::array kTuned = {
           [](const Device& d) { return d.gemm.kernels ? d.gemm.kernels->copy_in : 0.0; },
           [](Device&, KernelTable* t, double v) {
             if (t != nullptr) t->copy_in = v;
+          }},
+    Tuned{"clock dip as load begins: time lost", "us", 1e-6, 20, 2,
+          [](const Device& d) { return d.gemm.kernels ? d.gemm.kernels->dip.loss.si() : 0.0; },
+          [](Device&, KernelTable* t, double v) {
+            if (t != nullptr) t->dip.loss = Seconds(v);
           }},
 };
 #undef OVERLAP_STREAM

@@ -101,6 +101,8 @@ StreamCosts read_stream(const Cursor& at) {
   if (o.has("remote_join")) s.remote_join = o.at("remote_join").time();
   if (o.has("race_window")) s.race_window = o.at("race_window").time();
   if (o.has("collective_gap")) s.collective_gap = o.at("collective_gap").time();
+  if (o.has("copy_event")) s.copy_event = o.at("copy_event").time();
+  if (o.has("kernel_event")) s.kernel_event = o.at("kernel_event").time();
   return s;
 }
 

@@ -42,8 +42,9 @@ constexpr Keys kGemm[] = {"kernels",
                           "accumulate_share",
                           "source"};
 constexpr Keys kStream[] = {
-    "join",       "remote_join", "race_window",  "kernel_gap",       "satisfied_wait", "local_wait", "remote_wait",
-    "copy_start", "copy_gap",    "release_join", "collective_start", "collective_gap", "source"};
+    "join",        "remote_join",  "race_window", "kernel_gap",   "satisfied_wait",   "local_wait",
+    "remote_wait", "copy_start",   "copy_gap",    "release_join", "collective_start", "collective_gap",
+    "copy_event",  "kernel_event", "source"};
 constexpr Keys kCollective[] = {"kind", "members", "channels", "knots", "source"};
 constexpr Keys kKnot[] = {"bytes", "time"};
 constexpr Keys kSmGroups[] = {"sms", "source"};

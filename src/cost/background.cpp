@@ -22,6 +22,7 @@ void Pricer::make_background() {
       const Link& l = topo.links()[id.index()];
       add(injection_[l.from.index()]);
       add(link_[id.index()]);
+      add(both_ways_[id.index()]);
       add(ejection_[l.to.index()]);
     }
     for (const NodeId end : {t.from, t.to}) {

@@ -130,6 +130,8 @@ std::shared_ptr<const KernelTable> at_clock(const KernelTable& t, double ratio) 
   for (KernelModel& k : out->kernels) {
     for (Seconds* s : {&k.time.wave, &k.time.step, &k.accumulate}) *s = *s / ratio;
   }
+  if (ratio > 1.0) out->dip.loss = Seconds();  // less power: the clock stays up
+  for (Seconds* s : {&out->fused.time.wave, &out->fused.time.step}) *s = *s / ratio;
   for (MeasuredGemm& g : out->rows) {
     const KernelCase c = case_of(t, g);
     const double tiles = output_tiles(t.kernels[g.kernel], c) * g.splits;
@@ -137,6 +139,12 @@ std::shared_ptr<const KernelTable> at_clock(const KernelTable& t, double ratio) 
               kernel_time(t, t.kernels[g.kernel], c, tiles, g.splits);
   }
   index_rows(*out);
+  return out;
+}
+
+std::shared_ptr<const KernelTable> with_fused_parts(const KernelTable& t) {
+  auto out = std::make_shared<KernelTable>(t);
+  out->fused_parts = true;
   return out;
 }
 
@@ -180,12 +188,14 @@ GemmPlan plan_from_table(const GemmQuery& q, const KernelTable& t) {
   c.sms = q.sms == 0 ? t.sms : std::min(q.sms, t.sms);
   c.parts = q.parts;
   const bool plain = q.parts.size() < 2;
+  const bool own = !plain && t.fused_parts && t.fused.rows > 0;
   const MeasuredGemm* exact = plain ? exact_row(t, c) : nullptr;
-  const Choice choice = exact != nullptr ? Choice{exact->kernel, exact->splits} : library_choice(t, c);
-  const KernelModel& k = t.kernels[choice.kernel];
+  const Choice choice = own ? Choice{} : exact != nullptr ? Choice{exact->kernel, exact->splits} : library_choice(t, c);
+  const KernelModel& k = own ? t.fused : t.kernels[choice.kernel];
   const double tiles = output_tiles(k, c) * choice.splits;
-  const double total =
-      exact != nullptr ? exact->time.si() : kernel_time(t, k, c, tiles, choice.splits) * near_rows(t, c, choice);
+  const double total = exact != nullptr
+                           ? exact->time.si()
+                           : kernel_time(t, k, c, tiles, choice.splits) * (own ? 1.0 : near_rows(t, c, choice));
   GemmPlan p;
   p.tile_m = k.rows;
   p.tile_n = k.cols;

@@ -35,6 +35,8 @@ void index_rows(KernelTable& t);
 std::shared_ptr<const KernelTable> without_columns(const KernelTable& t, std::uint32_t n);
 // The table of the same device at another clock: loops take 1/ratio of their time, memory and launches what they did.
 std::shared_ptr<const KernelTable> at_clock(const KernelTable& t, double ratio);
+// The table for measurements of this project's own kernel: GEMMs with parts run as it.
+std::shared_ptr<const KernelTable> with_fused_parts(const KernelTable& t);
 // The measured row of exactly this GEMM; null when there is none.
 const MeasuredGemm* exact_row(const KernelTable& t, const KernelCase& c);
 // Factor by which measured rows of the same kernel near this GEMM differ from the coefficients.

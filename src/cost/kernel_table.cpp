@@ -114,10 +114,17 @@ void read_line(KernelTable& t, const Line& l) {
     l.expect(5);
     t.reduction = l.us(1), t.reduction_share = l.number(2, 0, 1e3);
     t.choice_reduction = l.us(3), t.choice_reduction_share = l.number(4, 0, 1e3);
+  } else if (kind == "fused") {
+    l.expect(7);
+    t.fused.cols = l.count(1, 1), t.fused.rows = l.count(2, 1);
+    t.fused.time = times_at(l, 3);
+  } else if (kind == "dip") {
+    l.expect(4);
+    t.dip = {l.us(1), l.us(2), l.us(3)};
   } else if (kind == "near") {
     read_near(t, l);
   } else {
-    l.fail(fmt::format("'{}' is no kind of line (machine, kernel, reduction, gemm, near)", kind));
+    l.fail(fmt::format("'{}' is no kind of line (machine, dip, fused, kernel, reduction, gemm, near)", kind));
   }
 }
 
@@ -157,6 +164,15 @@ std::string to_csv(const KernelTable& t, const std::string& comment) {
       "# machine,SMs,HBM GB/s,share of the step time that leaving out all SMs would save,slowdown by copies out,in\n";
   out += fmt::format("machine,{},{:g},{:.4g},{:.4g},{:.4g}\n", t.sms, t.hbm.si() / 1e9, t.fewer_sms, t.copy_out,
                      t.copy_in);
+  if (t.dip.loss.si() > 0) {
+    out += "# dip,load that is free us,length us,time lost us: once, when a device begins to compute\n";
+    out += fmt::format("dip,{:.4g},{:.4g},{:.4g}\n", t.dip.after.si() * 1e6, t.dip.length.si() * 1e6,
+                       t.dip.loss.si() * 1e6);
+  }
+  if (t.fused.rows > 0) {
+    out += "# fused,tile columns,tile rows,time fixed us,wave us,step us,memory: kernel whose parts signal\n";
+    out += fmt::format("fused,{},{},{}\n", t.fused.cols, t.fused.rows, times_text(t.fused.time));
+  }
   if (!t.kernels.empty()) {
     out += "# reduction,time us,share,choice us,choice share\n";
     out += fmt::format("reduction,{:.5g},{:.5g},{:.5g},{:.5g}\n", t.reduction.si() * 1e6, t.reduction_share,

@@ -30,6 +30,7 @@ void Pricer::add_route(std::vector<Use>& uses, DeviceId a, DeviceId b, double we
     const Link& l = topo.links()[id.index()];
     add(injection_[l.from.index()]);
     add(link_[id.index()]);
+    add(both_ways_[id.index()]);
     add(ejection_[l.to.index()]);
   }
 }
@@ -182,7 +183,8 @@ Demand Pricer::fan(const Op& op, const Transfer& t) {
   }
   for (const LinkId id : tree) {
     const Link& l = topo.links()[id.index()];
-    for (const ResourceId r : {injection_[l.from.index()], link_[id.index()], ejection_[l.to.index()]}) {
+    for (const ResourceId r :
+         {injection_[l.from.index()], link_[id.index()], both_ways_[id.index()], ejection_[l.to.index()]}) {
       if (r.valid()) uses.push_back({r, 1});
     }
   }

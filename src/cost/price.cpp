@@ -5,6 +5,7 @@
 #include "cost/pricer.hpp"
 #include "overlap/codec.hpp"
 #include "overlap/error.hpp"
+#include "overlap/kernel_table.hpp"
 
 namespace overlap {
 
@@ -50,20 +51,45 @@ Demand Pricer::gemm(const Op& op, const Gemm& g) {
       key.push_back(p.rect.cols);
     }
   }
+  const PricedGemm& lone = priced(dev, g, output, {});
+  const Seconds saved = saved_behind(dev, lone.lone);
+  if (saved.si() <= 0.0) return lone.demand;
+  key.push_back(static_cast<std::uint32_t>(saved.si() * 1e9));
+  return priced(dev, g, output, saved).demand;
+}
+
+// The GEMM whose key is gemm_key_.
+const Pricer::PricedGemm& Pricer::priced(DeviceId dev, const Gemm& g, DType output, Seconds saved) {
   std::uint64_t hash = 0;
-  for (const std::uint32_t v : key) hash = (hash ^ v) * 0x9E3779B97F4A7C15ULL + (hash >> 32U);
+  for (const std::uint32_t v : gemm_key_) hash = (hash ^ v) * 0x9E3779B97F4A7C15ULL + (hash >> 32U);
   for (;; ++hash) {
     const auto [known, fresh] = gemms_.emplace(hash);
     if (fresh) {
-      known.key = key;
-      known.demand = price_gemm(dev, g, output);
+      known.key = gemm_key_;
+      known.demand = price_gemm(dev, g, output, saved);
+      known.lone = lone_;
     }
-    if (known.key == key) return known.demand;
+    if (known.key == gemm_key_) return known;
   }
 }
 
+// What a GEMM of this lone time does not lose again behind the GEMMs before it on the device.
+Seconds Pricer::saved_behind(DeviceId dev, Seconds lone) {
+  const auto& kernels = device(dev).gemm.kernels;
+  if (!kernels || kernels->dip.loss.si() <= 0.0 || !options_.effects.power) return {};
+  const auto lost = [&dip = kernels->dip](Seconds load) {
+    const double share = dip.length.si() > 0.0 ? (load - dip.after) / dip.length : (load > dip.after ? 1.0 : 0.0);
+    return dip.loss * std::clamp(share, 0.0, 1.0);
+  };
+  if (load_.empty()) load_.resize(graph_.devices());
+  Seconds& load = load_[dev.index()];
+  const Seconds saved = lost(lone) - (lost(load + lone) - lost(load));
+  load += lone;
+  return Seconds(std::floor(saved.si() * 1e7) * 1e-7);  // few different values: equal GEMMs share a price
+}
+
 // A GEMM that no op before it equals; gemm_key_ is its key.
-Demand Pricer::price_gemm(DeviceId dev, const Gemm& g, DType output) {
+Demand Pricer::price_gemm(DeviceId dev, const Gemm& g, DType output, Seconds saved) {
   const auto parts = graph_.parts_of(g);
   Demand d;
   d.kind = DemandKind::tiles;
@@ -76,6 +102,8 @@ Demand Pricer::price_gemm(DeviceId dev, const Gemm& g, DType output) {
             .plan({&device(dev), {g.m, g.n, g.k}, g.dtype, output, g.accumulate, g.max_sms, parts, options_.effects});
   }
   if (fresh && graph_.devices() > 1 && options_.effects.power) slow_down(it->second, device(dev).gemm.busy_node);
+  lone_ = it->second.total;
+  if (fresh && saved.si() > 0.0) slow_down(it->second, -(saved / it->second.total));
   d.tiles = tile_demand(dev, g, it->second);
   if (it->second.traffic.si() > 0 && hbm_of(dev).valid()) {
     uses_.assign({{hbm_of(dev), 1.0}});

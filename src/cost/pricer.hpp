@@ -57,7 +57,8 @@ class Pricer {
 
   // price.cpp
   Demand gemm(const Op& op, const Gemm& g);
-  Demand price_gemm(DeviceId dev, const Gemm& g, DType output);
+  Demand price_gemm(DeviceId dev, const Gemm& g, DType output, Seconds saved);
+  Seconds saved_behind(DeviceId dev, Seconds lone);
   Demand elementwise(const Op& op, const Elementwise& e);
   void price_codec(const Op& op, const Elementwise& e, Demand& d) const;
   std::uint32_t tile_demand(DeviceId d, const Gemm& g, const GemmPlan& plan);
@@ -69,6 +70,7 @@ class Pricer {
   const CostOptions& options_;
   Priced out_;
   std::vector<ResourceId> link_, injection_, ejection_;  // by LinkId, NodeId; invalid where there is no limit
+  std::vector<ResourceId> both_ways_;                    // by LinkId: what both directions reach together
   std::vector<ResourceId> hbm_;                          // by DeviceId
   std::vector<ResourceId> port_;                         // by DeviceId; invalid where copies do not slow GEMMs
   std::vector<ResourceId> drain_;                        // by DeviceId: remote stores; empty where nobody stores
@@ -83,10 +85,14 @@ class Pricer {
   struct PricedGemm {
     std::vector<std::uint32_t> key;
     Demand demand;
+    Seconds lone;
   };
+  const PricedGemm& priced(DeviceId dev, const Gemm& g, DType output, Seconds saved);
   FlatMap<PricedGemm> gemms_;
   std::map<std::vector<std::uint32_t>, GemmPlan> plans_;
   std::vector<std::uint32_t> gemm_key_;  // of the GEMM at hand
+  Seconds lone_;                         // of the GEMM priced last
+  std::vector<Seconds> load_;            // by DeviceId: GEMMs so far
   std::vector<Use> uses_, merged_;       // of the op at hand
 };
 

@@ -53,6 +53,13 @@ void Pricer::make_resources() {
   for (std::size_t i = 0; i < link_.size(); ++i) {
     if (const auto& s = topo.links()[i].shares_with; s && !blind) link_[i] = link_[s->index()];
   }
+  both_ways_.assign(topo.links().size(), ResourceId());
+  for (std::size_t i = 0; i < link_.size(); ++i) {
+    const Link& l = topo.links()[i];
+    if (blind || !l.reverse || l.both_ways >= 1.0 || l.reverse->index() < i) continue;
+    both_ways_[i] = both_ways_[l.reverse->index()] = add(name_of(l.from) + " <-> " + name_of(l.to) + " together",
+                                                         ResourceKind::link, l.payload() * (2 * l.both_ways));
+  }
   injection_.assign(topo.nodes().size(), ResourceId());
   ejection_ = injection_;
   const auto limit = [&](const std::optional<Bandwidth>& stated, double all_links) {

@@ -72,6 +72,7 @@ class Run {
   // streams.cpp
   void wait_met(std::uint32_t member, std::uint32_t source);
   [[nodiscard]] double stream_ready(std::uint32_t member) const;
+  [[nodiscard]] bool records_event(std::uint32_t i, LaneId lane) const;
   [[nodiscard]] double race_delay(std::uint32_t member) const;
   [[nodiscard]] std::uint64_t tie_of(std::uint32_t member) const;
 

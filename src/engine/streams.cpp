@@ -61,6 +61,15 @@ void Run::wait_met(std::uint32_t member, std::uint32_t source) {
   late_wait_[member] = std::max(late_wait_[member], now_ + (local ? costs.local_wait : costs.remote_wait).si());
 }
 
+// An op of another lane waits for this one: an event lies behind it.
+bool Run::records_event(std::uint32_t i, LaneId lane) const {
+  for (const std::uint32_t target : plan_.targets(i)) {
+    if ((target & kPartBit) != 0) return true;
+    if (lane_id(target) != lane) return true;
+  }
+  return false;
+}
+
 // Date at which the stream is done with the waits and gaps before this member.
 double Run::stream_ready(std::uint32_t member) const {
   if (lane_reached_.empty()) return now_;
@@ -71,6 +80,12 @@ double Run::stream_ready(std::uint32_t member) const {
   const LaunchKind before = first ? LaunchKind::other : launch_kind(op(plan_.member_op[plan_.lane_previous[member]]));
   double ready = lane_reached_[member] + satisfied_[member] * costs.satisfied_wait.si();
   if (is_kernel(kind) && is_kernel(before)) ready += costs.kernel_gap.si();
+  const Seconds event = kind == LaunchKind::copy     ? costs.copy_event
+                        : kind == LaunchKind::kernel ? costs.kernel_event
+                                                     : Seconds();
+  if (event.si() > 0.0 && kind == before && records_event(plan_.member_op[plan_.lane_previous[member]], mine)) {
+    ready += event.si();
+  }
   double late = late_wait_[member];
   if (kind == LaunchKind::copy) {
     ready += (before == LaunchKind::copy ? costs.copy_gap : costs.copy_start).si();

@@ -116,14 +116,17 @@ NodeId TopologyBuilder::node(Node n) {
 
 void TopologyBuilder::one_way(NodeId from, NodeId to, LinkKind kind, Bandwidth wire, double efficiency,
                               Seconds latency) {
-  impl_->links.push_back({from, to, kind, wire, efficiency, latency, std::nullopt});
+  impl_->links.push_back({from, to, kind, wire, efficiency, latency, {}, {}});
 }
 
 void TopologyBuilder::link(NodeId a, NodeId b, LinkKind kind, Bandwidth wire, double efficiency, Seconds latency,
                            bool half_duplex) {
   one_way(a, b, kind, wire, efficiency, latency);
   one_way(b, a, kind, wire, efficiency, latency);
-  if (half_duplex) impl_->links.back().shares_with = LinkId(impl_->links.size() - 2);
+  const std::size_t n = impl_->links.size();
+  impl_->links[n - 2].reverse = LinkId(n - 1);
+  impl_->links[n - 1].reverse = LinkId(n - 2);
+  if (half_duplex) impl_->links.back().shares_with = LinkId(n - 2);
 }
 
 void TopologyBuilder::device(NodeId n, std::uint32_t group) {

@@ -40,6 +40,7 @@ struct LinkSpec {
   double efficiency = 1.0;
   Seconds latency;
   bool half_duplex = false;
+  double both_ways = 1.0;
 };
 // `fallback` is the kind where the file names none.
 LinkSpec read_link(const config::Cursor& at, LinkKind fallback);

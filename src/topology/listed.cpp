@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::string_view kKeys[] = {"nodes", "links"};
 constexpr std::string_view kNodeKeys[] = {"name", "kind", "device", "transit", "group", "injection", "ejection"};
-constexpr std::string_view kLinkKeys[] = {"from",    "to",          "kind",    "bandwidth", "efficiency",
-                                          "latency", "half_duplex", "one_way", "source"};
+constexpr std::string_view kLinkKeys[] = {"from",    "to",          "kind",      "bandwidth", "efficiency",
+                                          "latency", "half_duplex", "both_ways", "one_way",   "source"};
 
 using Names = std::map<std::string, NodeId>;
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::string_view kCommonKeys[] = {"$schema", "name",   "kind",      "summary",     "source",
                                             "notes",   "routes", "overrides", "capabilities"};
-constexpr std::string_view kLinkKeys[] = {"kind", "bandwidth", "efficiency", "latency", "half_duplex", "source"};
+constexpr std::string_view kLinkKeys[] = {"kind",        "bandwidth", "efficiency", "latency",
+                                          "half_duplex", "both_ways", "source"};
 constexpr std::string_view kOverrideKeys[] = {"from", "to", "bandwidth", "efficiency", "latency", "one_way", "source"};
 constexpr std::string_view kRouteKeys[] = {"path", "one_way"};
 constexpr std::string_view kCapabilityKeys[] = {"in_switch_multicast", "peer_access"};
@@ -103,6 +104,7 @@ LinkSpec read_link(const config::Object& o, LinkKind fallback) {
   l.latency = o.at("latency").time();
   if (l.latency.si() > 1) o.at("latency").fail("a latency must lie in 0..1 s");
   l.half_duplex = o.has("half_duplex") && o.at("half_duplex").boolean();
+  if (o.has("both_ways")) l.both_ways = o.at("both_ways").fraction();
   return l;
 }
 
@@ -112,6 +114,7 @@ LinkSpec read_link(const config::Cursor& at, LinkKind fallback) {
 
 void add_link(TopologyBuilder& b, NodeId from, NodeId to, const LinkSpec& l) {
   b.link(from, to, l.kind, l.wire, l.efficiency, l.latency, l.half_duplex);
+  for (std::size_t i = b.links().size() - 2; i < b.links().size(); ++i) b.links()[i].both_ways = l.both_ways;
 }
 
 DeviceSpec read_devices(const config::Object& file) {

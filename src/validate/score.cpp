@@ -146,9 +146,10 @@ class Variants {
   Variants(const Device& device, bool unseen) : device_(device), unseen_(unseen) {}
   const Device& of(const Record& r) {
     const std::uint32_t n = unseen_ ? r.shape.n : 0;
-    if (!device_.gemm.kernels || (n == 0 && r.method.clock_ratio == 1.0)) return device_;
-    auto [it, fresh] = made_.try_emplace({r.method.clock_ratio, n}, device_);
+    if (!device_.gemm.kernels || (n == 0 && r.method.clock_ratio == 1.0 && !r.fused)) return device_;
+    auto [it, fresh] = made_.try_emplace({r.method.clock_ratio, n, r.fused}, device_);
     auto& kernels = it->second.gemm.kernels;
+    if (fresh && r.fused) kernels = cost::with_fused_parts(*kernels);
     if (fresh && r.method.clock_ratio != 1.0) kernels = cost::at_clock(*kernels, r.method.clock_ratio);
     if (fresh && n > 0) kernels = cost::without_columns(*kernels, n);
     return it->second;
@@ -157,7 +158,7 @@ class Variants {
  private:
   const Device& device_;
   bool unseen_;
-  std::map<std::pair<double, std::uint32_t>, Device> made_;
+  std::map<std::tuple<double, std::uint32_t, bool>, Device> made_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "config/reader.hpp"
+#include "cost/kernel_model.hpp"
 #include "overlap/engine.hpp"
 #include "overlap/error.hpp"
 #include "overlap/graph_builder.hpp"
@@ -92,9 +93,11 @@ std::vector<TileRecord> read_tiles(const std::vector<std::string>& paths) {
 }
 
 std::vector<Seconds> predicted_tiles(const TileRecord& r, const Device& device, const Topology& topology,
-                                     const CostOptions& cost) {
+                                     const CostOptions& options) {
   const OpGraph graph = graph_of(r);
-  const Priced priced = price(graph, {topology, std::vector<Device>(2, device)}, cost);
+  Device own = device;
+  if (own.gemm.kernels) own.gemm.kernels = cost::with_fused_parts(*own.gemm.kernels);
+  const Priced priced = price(graph, {topology, std::vector<Device>(2, own)}, options);
   const Timeline t = simulate(graph, priced.demands, priced.resources, {});
   std::vector<Seconds> ends;
   for (const Seconds end : t.part_ends) ends.push_back(end - t.ops[0].begin);
