@@ -48,6 +48,20 @@ double rounded(double v) {
   return std::stod(fmt::format("{:.4f}", v));
 }
 
+// What is lost when both directions of every link run. `pairs` are rates of one direction alone.
+void fit_both_ways(Fit& fit, const Inputs& in, const std::vector<PairRate>& pairs, config::Value& topology) {
+  std::vector<double> one, both;
+  for (const PairRate& p : pairs) one.push_back(p.rate.si());
+  for (const PairRate& p : in.pairs) {
+    if (p.both_ways && !p.by_sms) both.push_back(p.rate.si());
+  }
+  if (both.empty()) return;
+  const double share = std::min(1.0, median_of(both) / median_of(one));
+  fit.notes.push_back(fmt::format("with both directions busy a direction carries {:.1f} GB/s", median_of(both) / 1e9));
+  if (share < 0.5 || topology.find("link") == nullptr) return;
+  config::set_member(topology, "link/both_ways", config::number_value(rounded(share)));
+}
+
 }  // namespace
 
 void fit_links(Report& report, const Topology& base, config::Value& value) {
@@ -153,14 +167,7 @@ void fit_links(Report& report, const Topology& base, config::Value& value) {
   }
   fit.before = errors_of(before);
   fit.after = errors_of(after);
-  std::vector<double> both;
-  for (const PairRate& p : in.pairs) {
-    if (p.both_ways && !p.by_sms) both.push_back(p.rate.si());
-  }
-  if (!both.empty()) {
-    fit.notes.push_back(
-        fmt::format("with both directions busy a direction carries {:.1f} GB/s (not modelled)", median_of(both) / 1e9));
-  }
+  fit_both_ways(fit, in, pairs, value);
   report.fits.push_back(std::move(fit));
 }
 
