@@ -235,7 +235,8 @@ void contention(const Record& r, Program& p) {
     if (mode == "nccl_rs") p.collective(CollectiveKind::reduce_scatter, bytes, {});
     if (mode == "dma_out" || mode.starts_with("dma_bi")) p.push(0, bytes, {});
     if (mode == "dma_in" || mode.starts_with("dma_bi")) p.push(1, bytes, {});
-    for (int k = 0; k < 5 && mode == "dma_bi_local"; ++k) p.push(0, bytes, {}, comm2, true);
+    // Copies within a device are kernels: they wait for a resident GEMM and the next GEMM waits for them.
+    for (int k = 0; k < 5 && mode == "dma_bi_local"; ++k) p.kernel(0, comm2, ElementwiseKind::copy, bytes, {});
   }
 }
 

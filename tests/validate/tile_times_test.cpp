@@ -34,7 +34,8 @@ TEST_CASE("the score of a prediction that is right is zero, of one that is late 
   CHECK(s.predicted_wave.si() == Approx(10e-6));
 }
 
-TEST_CASE("our tile kernel pays more a tile than the library's kernels that the model is fitted on: by how much") {
+TEST_CASE(
+    "tiles of our own kernel are stored when its coefficients say, or later where each tile signals: by how much") {
   const auto records = measured();
   REQUIRE(records.size() == 14);
   const Device device = load_device("h200");
@@ -45,16 +46,16 @@ TEST_CASE("our tile kernel pays more a tile than the library's kernels that the 
     CAPTURE(r.where);
     const std::vector<Seconds> predicted = predicted_tiles(r, device, topology, {});
     const TileScore s = score_tiles(r, predicted);
-    CHECK(s.predicted_end < s.measured_end);
-    CHECK(s.predicted_end.si() > 0.6 * s.measured_end.si());
+    CHECK(s.predicted_end.si() > 0.93 * s.measured_end.si());
+    CHECK(s.predicted_end.si() < 1.05 * s.measured_end.si());
     if (r.parts == 2 && r.shape.m == 8192)
-      (r.shape.k == 8192 ? long_k : short_k) = (s.measured_wave - s.predicted_wave).si();
+      (r.shape.k == 8192 ? long_k : short_k) = s.predicted_wave / s.measured_wave - 1;
   }
-  // Epilogues of the kernel do not overlap the next tile's main loop: 4 us of a wave at k = 1024, 9 us at k = 8192.
-  CHECK(short_k > 3e-6);
-  CHECK(short_k < 6e-6);
-  CHECK(long_k > 5e-6);
-  CHECK(long_k < 12e-6);
+  // The coefficients are of the device file's clock; this host ran 3.3 % faster.
+  CHECK(short_k > 0.02);
+  CHECK(short_k < 0.05);
+  CHECK(long_k > 0.02);
+  CHECK(long_k < 0.05);
 }
 
 TEST_CASE("files without tile times are refused by name") {
