@@ -105,7 +105,7 @@ void fit_links(Report& report, const Topology& base, config::Value& value) {
       if (!known.contains(c) && (mine == nullptr || c.second < mine->second)) mine = &c;
     }
     for (const Class& c : route) {
-      if (known.size() > 0 && mine == nullptr) mine = &c;
+      if (!known.empty() && mine == nullptr) mine = &c;
     }
     if (p.rate.si() > 1.02 * mine->second) {
       in.reject(p.at, fmt::format("{:.1f} GB/s from {} to {}, more than the {:.1f} of the link", p.rate.si() / 1e9,
@@ -122,6 +122,7 @@ void fit_links(Report& report, const Topology& base, config::Value& value) {
   for (const auto& [c, m] : found) {
     const double share = median_of(m.share);
     std::vector<double> off;
+    off.reserve(m.share.size());
     for (const double s : m.share) off.push_back(std::abs(s / share - 1));
     const auto n = static_cast<std::uint32_t>(m.share.size());
     const double sigma = std::max(1.4826 * median_of(off) * 1.2533 / std::sqrt(n), 0.0005) * share;

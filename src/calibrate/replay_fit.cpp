@@ -72,6 +72,7 @@ double noise_of(const Record& r) {
 
 Errors errors_on(const std::vector<const Record*>& records, const Device& d, const Topology& t) {
   std::vector<double> off;
+  off.reserve(records.size());
   for (const Record* r : records) off.push_back(predict(*r, d, t, {}).median / r->median - 1);
   return errors_of(off);
 }

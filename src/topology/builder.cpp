@@ -158,7 +158,8 @@ void TopologyBuilder::explicit_route(DeviceId a, DeviceId b, std::vector<NodeId>
   // Kept as nodes' links once all links are known; until finish() the ids of nodes stand in.
   std::vector<LinkId>& stored = impl_->explicit_routes[{a.v, b.v}];
   stored.clear();
-  for (const NodeId n : nodes) stored.emplace_back(n.v);
+  const std::vector<NodeId> hops = std::move(nodes);
+  for (const NodeId n : hops) stored.emplace_back(n.v);
 }
 
 namespace {

@@ -100,6 +100,7 @@ std::vector<Seconds> predicted_tiles(const TileRecord& r, const Device& device, 
   const Priced priced = price(graph, {topology, std::vector<Device>(2, own)}, options);
   const Timeline t = simulate(graph, priced.demands, priced.resources, {});
   std::vector<Seconds> ends;
+  ends.reserve(t.part_ends.size());
   for (const Seconds end : t.part_ends) ends.push_back(end - t.ops[0].begin);
   return ends;
 }
