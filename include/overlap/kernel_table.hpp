@@ -98,8 +98,8 @@ struct KernelTable {
   std::vector<std::vector<Placed>> by_kernel;
 };
 
-// Lines "kernel,...", "reduction,...", "gemm,...", "near,..." as `calibrate` writes them; '#' begins a comment. Throws
-// InputError with file and line.
+// Lines "machine,...", "dip,...", "fused,...", "kernel,...", "reduction,...", "gemm,...", "near,..." as `calibrate`
+// writes them; '#' begins a comment. Throws InputError with file and line.
 std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path);
 std::string to_csv(const KernelTable& table, const std::string& comment);
 
