@@ -59,7 +59,7 @@ std::vector<std::string> knobs_of(const Candidate& best, const std::vector<Candi
       {"ctas", "thread blocks of copy kernels"},
       {"channels", "SMs of the library's collective (NCCL_MAX_NCHANNELS)"},
       {"spare_sms", "SMs that GEMMs leave free"},
-      {"reduce_sms", "SMs of kernels that add beside the fused GEMM; -1 = an eighth"},
+      {"reduce_sms", "SMs of kernels that add beside the fused GEMM; -1 = a quarter, none between two ranks"},
       {"algorithm", "library algorithm (NCCL_ALGO)"},
       {"codec", "compression"},
       {"groups", "wave groups"},

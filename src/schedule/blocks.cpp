@@ -132,10 +132,10 @@ ParamInfo spare_sms_param() {
   return integer_param("spare_sms", "SMs", "SMs that the GEMMs leave free for communication kernels", 0, 0, 1024, {});
 }
 ParamInfo reduce_sms_param() {
-  return integer_param(
-      "reduce_sms", "SMs",
-      "sums by copies: SMs that the fused GEMM leaves to the kernels that add; -1 = an eighth, 0 = none", -1, -1, 1024,
-      {});
+  return integer_param("reduce_sms", "SMs",
+                       "sums by copies: SMs that the fused GEMM leaves to the kernels that add; 0 = none, -1 = a "
+                       "quarter where sum follows sum, none between two ranks",
+                       -1, -1, 1024, {});
 }
 
 std::uint32_t count(const ScheduleContext& ctx, std::string_view name) {
@@ -194,7 +194,10 @@ std::uint32_t reduce_sms(const ScheduleContext& ctx, DeviceId device) {
   const std::int64_t given = ctx.params.integer("reduce_sms");
   const std::uint32_t sms = ctx.devices[device.index()].sms;
   if (ctx.workload.pattern == Pattern::ag_gemm || ctx.workload.tp == 1 || sms < 2) return 0;
-  return std::min(sms - 1, given < 0 ? std::max(1U, sms / 8) : static_cast<std::uint32_t>(given));
+  // Two ranks add once, when the GEMM has ended. Rings of more add all along; on fewer SMs their sums are what takes
+  // longest.
+  const std::uint32_t fitting = ctx.workload.tp > 2 ? std::max(1U, sms / 4) : 0;
+  return std::min(sms - 1, given < 0 ? fitting : static_cast<std::uint32_t>(given));
 }
 
 std::uint32_t without_reduce_sms(const ScheduleContext& ctx, DeviceId device, std::uint32_t sms) {
