@@ -34,8 +34,8 @@ TEST_CASE("fused GEMM+RS beats serial by default, and loses what it gains where 
   const Seconds serial = time_of(h200, w, "serial");
   for (const char* schedule : {"intrafusion", "hierarchical"}) {
     INFO(schedule);
-    CHECK(serial / time_of(h200, w, schedule) > 1.2);
-    CHECK(serial / time_of(h200, w, schedule, kNone) < 1.0);
+    CHECK(serial / time_of(h200, w, schedule) > 1.0);  // 1.01: seven sums in a row on a quarter of the memory rate
+    CHECK(serial / time_of(h200, w, schedule, kNone) < 0.95);
   }
   const Box numa = box_of("a6000x8-numa", "a6000");
   const Seconds slow = time_of(numa, w, "serial");
@@ -48,7 +48,7 @@ TEST_CASE("the SMs of the adds are those that the fused GEMM does not use, and A
   const Box box = mesh(4);
   const Workload rs = layer(Pattern::gemm_rs, 64, 32, 32, 4);
   for (const std::int64_t sms : {-1, 5}) {
-    const std::uint32_t kept = sms < 0 ? 108 / 8 : 5;
+    const std::uint32_t kept = sms < 0 ? 108 / 4 : 5;
     for (const char* schedule : {"intrafusion", "hierarchical"}) {
       const OpGraph g = *graph_of(schedule, box, rs, {{"reduce_sms", sms}});
       for (const Op& op : g.ops()) {
@@ -57,11 +57,15 @@ TEST_CASE("the SMs of the adds are those that the fused GEMM does not use, and A
       }
     }
   }
+  const OpGraph two = *graph_of("intrafusion", mesh(2), layer(Pattern::gemm_rs, 64, 32, 32, 2), {});
+  for (const Op& op : two.ops()) {
+    if (const auto* gemm = std::get_if<Gemm>(&op.work)) CHECK(gemm->max_sms == 0);  // the only sum comes after it
+  }
   const OpGraph ag = *graph_of("intrafusion", box, layer(Pattern::ag_gemm, 64, 32, 32, 4), {});
   CHECK(std::get<Gemm>(ag.ops().back().work).max_sms == 0);
 }
 
-TEST_CASE("an add on few SMs is bound by what they have in flight, on many by the memory") {
+TEST_CASE("an add has the share of the memory rate that it has of the SMs") {
   const Box box = mesh(2);
   const auto add_on = [&](std::uint16_t sms) {
     GraphBuilder b(2);
@@ -78,6 +82,9 @@ TEST_CASE("an add on few SMs is bound by what they have in flight, on many by th
     return simulate(g, p.demands, p.resources, {}).makespan.si();
   };
   const double bytes = 3.0 * 4096 * 4096 * 2;
-  CHECK(add_on(4) == Approx(bytes / (4 * 64 * 1.4e9)).epsilon(1e-9));
-  CHECK(add_on(100) == Approx(bytes / (1.5e12 * 0.9)).epsilon(1e-9));
+  const double whole = bytes / (1.5e12 * 0.9);
+  CHECK(add_on(4) == Approx(whole * 108 / 4).epsilon(1e-9));
+  CHECK(add_on(54) == Approx(whole * 2).epsilon(1e-9));
+  CHECK(add_on(108) == Approx(whole).epsilon(1e-9));
+  CHECK(add_on(0) == Approx(whole).epsilon(1e-9));  // as many as it likes
 }
