@@ -23,6 +23,11 @@ std::uint64_t common_area(std::span<const Part> parts) {
   return unit;
 }
 
+// Bytes a clock that an SM reads and writes in a kernel which only adds or copies: what it has in flight to memory.
+// Measured: sums of 200 to 400 MB on 16 SMs of an H200 at 1.98 GHz run at 31 to 33 GB/s an SM
+// (tests/data/h200x2-host3).
+constexpr double kStreamBytesPerClock = 16.5;
+
 // Unit of what a GEMM behind others saves: fine enough to be fitted, and 0.4 ms fit a key.
 constexpr double kSaved = 1e-13;
 
@@ -181,9 +186,7 @@ Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
   }
   if (e.codec != Codec::none) price_codec(op, e, d);
   if (e.codec == Codec::none && e.ctas > 0 && options_.effects.sm_slots) {
-    // What an SM has in flight to memory is bounded, so a share of the SMs has that share of the rate (measured: sums of
-    // 200 to 400 MB on 16 of 132 SMs of an H200 run at 31 to 33 GB/s each, tests/data/h200x2-host3).
-    d.cap = d.cap * std::min(1.0, static_cast<double>(e.ctas) / device(dev).sms);
+    d.cap = std::min(d.cap, Bandwidth(kStreamBytesPerClock * e.ctas * device(dev).clock.si()));
   }
   touch(op.reads, true);
   touch(op.writes, false);
