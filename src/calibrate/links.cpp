@@ -84,7 +84,11 @@ void fit_links(Report& report, const Topology& base, config::Value& value) {
     }
     pairs.push_back(p);
   }
-  if (pairs.empty()) return;
+  if (pairs.empty()) {
+    if (!in.pairs.empty())
+      report.notes.emplace_back("rates between devices were not used: none is of copies in one direction");
+    return;
+  }
   Fit fit{"links", {}, {}, {}, {}};
   // Pairs whose route has one kind of link tell that kind; then those with one more.
   std::stable_sort(pairs.begin(), pairs.end(), [&](const PairRate& a, const PairRate& b) {
