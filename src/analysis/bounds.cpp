@@ -1,5 +1,7 @@
 // Lower bounds: longest chain, FLOPs over peak, bytes over rate, cuts.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "analysis/cut_bytes.hpp"
 #include "analysis/lone.hpp"
@@ -8,6 +10,29 @@
 
 namespace overlap {
 namespace {
+
+// Parts of a Gemm take at least their own waves on all workers after their last wait.
+class PartTime {
+ public:
+  PartTime(const Demands& demands, std::uint32_t op, const Gemm& g)
+      : demands_(demands),
+        tiles_(demands.ops[op].kind == DemandKind::tiles ? &demands.tiles[demands.ops[op].tiles] : nullptr),
+        first_(g.parts.begin) {}
+
+  [[nodiscard]] Seconds of(std::uint32_t part) const {
+    if (tiles_ == nullptr) return {};
+    const std::uint32_t index = tiles_->part_tiles.begin + (part - first_);
+    if (index >= tiles_->part_tiles.end || demands_.part_tiles[index] == 0) return {};
+    // Equal tiles: the shortest way to finish k of them is k / workers tile times, and one tile at the least.
+    const double waves = static_cast<double>(demands_.part_tiles[index]) / tile_workers(*tiles_);
+    return tiles_->tile_time * std::max(std::min(1.0, tiles_->last_wave), waves * std::min(1.0, tiles_->last_wave));
+  }
+
+ private:
+  const Demands& demands_;
+  const TileDemand* tiles_;
+  std::uint32_t first_;
+};
 
 // Nodes of the chain graph: begin of op i is 2i, its end 2i+1, completion of part p is 2n+p.
 class LongestChain {
@@ -25,19 +50,50 @@ class LongestChain {
 
   [[nodiscard]] Seconds solve() const {
     // Ops are mostly added after what they wait for: then dates are final in that order.
-    std::vector<Seconds> date(nodes_);
-    bool forward = true;
-    for (std::uint32_t i = 0; i < n_ && forward; ++i) {
-      edges_of(i, [&](std::size_t from, std::size_t to, Seconds time, bool known) {
-        forward = forward && known;
-        date[to] = std::max(date[to], date[from] + time);
-      });
-    }
-    if (!forward) return in_any_order();
-    return date.empty() ? Seconds{} : *std::max_element(date.begin(), date.end());
+    if (const std::optional<Seconds> longest = in_order()) return *longest;
+    return in_any_order();
   }
 
  private:
+  // The edges of edges_of(), taken together by where they lead. Nothing if an op comes before what it waits for.
+  [[nodiscard]] std::optional<Seconds> in_order() const {
+    std::vector<Seconds> date(nodes_);
+    last_.assign(graph_.lanes().size(), OpId());
+    Seconds longest;
+    for (std::uint32_t i = 0; i < n_; ++i) {
+      const Op& op = graph_.ops()[i];
+      Seconds begin;
+      for (const Dep& d : graph_.deps(op.deps)) {
+        if (d.op.v >= i) return std::nullopt;
+        begin = std::max(begin, date[done(d)]);
+      }
+      for (const LaneId lane : graph_.lane_refs(op.lanes)) {
+        const OpId before = std::exchange(last_[lane.index()], OpId(i));
+        if (!before.valid()) continue;
+        const bool store = demands_.ops[before.index()].kind == DemandKind::store;
+        begin =
+            std::max(begin, store ? date[2 * before.index()] + issue_[before.index()] : date[2 * before.index() + 1]);
+      }
+      Seconds end = begin + lone_[i];
+      if (const Gemm* g = std::get_if<Gemm>(&op.work)) {
+        const PartTime time(demands_, i, *g);
+        for (std::uint32_t p = g->parts.begin; p < g->parts.end; ++p) {
+          Seconds part = begin + time.of(p);
+          for (const Dep& w : graph_.deps(graph_.parts()[p].waits)) {
+            if (!(w.op.v < i || (w.op.v == i && w.part.valid() && w.part.v < p))) return std::nullopt;
+            part = std::max(part, date[done(w)] + time.of(p));
+          }
+          date[2 * n_ + p] = part;
+          end = std::max(end, part);
+        }
+      }
+      date[2 * std::size_t{i}] = begin;
+      date[2 * std::size_t{i} + 1] = end;
+      longest = std::max(longest, end);
+    }
+    return longest;
+  }
+
   [[nodiscard]] Seconds in_any_order() const {
     std::vector<std::uint32_t> first(nodes_ + 1, 0);
     std::vector<std::uint32_t> waiting(nodes_, 0);
@@ -106,22 +162,13 @@ class LongestChain {
   [[nodiscard]] std::size_t done(const Dep& d) const {
     return d.part.valid() ? 2 * n_ + d.part.index() : 2 * d.op.index() + 1;
   }
-  // A part takes at least its own waves on all workers after its last wait.
+  // Edges to and from the parts of a Gemm.
   template <class F>
   void parts(std::uint32_t i, const Gemm& g, F add) const {
-    const Demand& d = demands_.ops[i];
     const std::size_t begin = 2 * std::size_t{i};
+    const PartTime times(demands_, i, g);
     for (std::uint32_t p = g.parts.begin; p < g.parts.end; ++p) {
-      Seconds time;
-      if (d.kind == DemandKind::tiles) {
-        const TileDemand& t = demands_.tiles[d.tiles];
-        const std::uint32_t index = t.part_tiles.begin + (p - g.parts.begin);
-        // Equal tiles: the shortest way to finish k of them is k / workers tile times, and one tile at the least.
-        if (index < t.part_tiles.end && demands_.part_tiles[index] > 0) {
-          const double waves = static_cast<double>(demands_.part_tiles[index]) / tile_workers(t);
-          time = t.tile_time * std::max(std::min(1.0, t.last_wave), waves * std::min(1.0, t.last_wave));
-        }
-      }
+      const Seconds time = times.of(p);
       const std::size_t part = 2 * n_ + p;
       add(begin, part, time, true);
       for (const Dep& w : graph_.deps(graph_.parts()[p].waits))

@@ -1,5 +1,6 @@
 // Walks back from the last completion: at each date the op that was awaited, and what it waited for.
 #include <algorithm>
+#include <utility>
 
 #include "analysis/fused.hpp"
 #include "analysis/lone.hpp"
@@ -84,10 +85,14 @@ class Walk {
   // By index into lane_refs: the previous op of that lane.
   [[nodiscard]] std::vector<OpId> lane_predecessors() const {
     const std::vector<Op>& ops = run_.graph.ops();
-    std::uint32_t members = 0;
-    for (const Op& op : ops) members = std::max(members, op.lanes.end);
+    const std::uint32_t members = ops.empty() ? 0 : ops.back().lanes.end;  // lane references lie in order of ops
     std::vector<OpId> out(members);
     std::vector<OpId> last(run_.graph.lanes().size());
+    if (members == ops.size()) {  // one each: the ops themselves need not be read
+      const auto lanes = run_.graph.lane_refs({0, members});
+      for (std::uint32_t i = 0; i < members; ++i) out[i] = std::exchange(last[lanes[i].index()], OpId(i));
+      return out;
+    }
     for (std::size_t i = 0; i < ops.size(); ++i) {
       std::uint32_t l = ops[i].lanes.begin;
       for (const LaneId lane : run_.graph.lane_refs(ops[i].lanes)) {

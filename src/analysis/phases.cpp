@@ -24,8 +24,10 @@ constexpr std::array<PhaseName, 9> kNames{{
 
 DeviceId last_device(const RunView& run) {
   std::vector<Seconds> end(run.graph.devices());
-  for (std::size_t i = 0; i < run.graph.ops().size(); ++i) {
-    for (const LaneId l : run.graph.lane_refs(run.graph.ops()[i].lanes)) {
+  const std::vector<Op>& ops = run.graph.ops();
+  const bool one_each = ops.back().lanes.end == ops.size();  // lane references lie in order of ops
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    for (const LaneId l : run.graph.lane_refs(one_each ? Range{i, i + 1} : ops[i].lanes)) {
       Seconds& e = end[run.graph.lane(l).device.index()];
       e = std::max(e, run.timeline.ops[i].end);
     }

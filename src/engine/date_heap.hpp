@@ -93,29 +93,16 @@ class EventQueue {
   void push(double time, std::uint8_t kind, std::uint32_t index, std::uint32_t generation) {
     std::uint32_t& recent = recent_[(std::bit_cast<std::uint64_t>(time) * 0x9E3779B97F4A7C15ULL) >> 58U];
     if (recent == kNoList || lists_[recent].time != time) recent = new_list(time);
-    std::uint32_t entry = free_entry_;
-    if (entry == kNoList) {
-      entry = static_cast<std::uint32_t>(entries_.size());
-      entries_.push_back({{index, generation, kind}, kNoList});
-    } else {
-      free_entry_ = entries_[entry].next;
-      entries_[entry] = {{index, generation, kind}, kNoList};
-    }
-    List& list = lists_[recent];
-    (list.last == kNoList ? list.first : entries_[list.last].next) = entry;
-    list.last = entry;
+    lists_[recent].events.push_back({index, generation, kind});
   }
 
   Event pop() {
     const std::uint32_t l = heap_.front().list;
     List& list = lists_[l];
-    const std::uint32_t entry = list.first;
-    const Event e = entries_[entry].event;
-    list.first = entries_[entry].next;
-    entries_[entry].next = free_entry_;
-    free_entry_ = entry;
-    if (list.first == kNoList) {
-      list.last = kNoList;
+    const Event e = list.events[list.taken++];
+    if (list.taken == list.events.size()) {
+      list.events.clear();
+      list.taken = 0;
       list.time = -1.0;  // no date: not found again
       free_.push_back(l);
       drop_first();
@@ -132,12 +119,8 @@ class EventQueue {
   };
   struct List {
     double time = -1.0;
-    std::uint32_t first = kNoList;  // entries
-    std::uint32_t last = kNoList;
-  };
-  struct Entry {
-    Event event;
-    std::uint32_t next;
+    std::size_t taken = 0;  // events before it are out
+    std::vector<Event> events;
   };
 
   std::uint32_t new_list(double time) {
@@ -188,8 +171,6 @@ class EventQueue {
   std::vector<Node> heap_;
   std::vector<List> lists_;
   std::vector<std::uint32_t> free_;
-  std::vector<Entry> entries_;
-  std::uint32_t free_entry_ = kNoList;
   std::array<std::uint32_t, 64> recent_ = no_lists();
   std::uint64_t sequence_ = 0;
 };

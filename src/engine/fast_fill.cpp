@@ -25,7 +25,7 @@ FastSolver::Sums FastSolver::sums(Index l) {
     }
     for (; i < n; ++i) add(a, i);
   };
-  if (link.demands == nullptr && !link.twice) {
+  if (!link.mixed && !link.twice) {
     over_entries([&](Sums& s, Index i) {
       const double theirs = level[group[i]];
       s.fixed += theirs;
@@ -42,7 +42,7 @@ FastSolver::Sums FastSolver::sums(Index l) {
   level_[l] = own;
   Sums all{(a.fixed + b.fixed) + (c.fixed + d.fixed), (a.demand + b.demand) + (c.demand + d.demand),
            std::max(std::max(a.top, b.top), std::max(c.top, d.top))};
-  if (link.demands == nullptr && !link.twice) {
+  if (!link.mixed && !link.twice) {
     all.fixed *= link.demand;
     all.demand = link.demand * groups_[l].members.size;
   }

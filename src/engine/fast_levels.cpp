@@ -66,70 +66,71 @@ void FastSolver::mark_hops(Index slot, Index except) {
     if (hop.link != except) mark(hop.link);
 }
 
-// A flow with every resource to itself needs no queue.
-bool FastSolver::place_alone(Index slot, Flow& flow) {
+// A flow needs no queue that its cap, or a resource which it has to itself, holds at a level at which all others on its
+// way have room.
+bool FastSolver::place_at_once(Index slot, Flow& flow) {
   double level = flow.cap;
   Index holder = kNone;
+  bool alone = true;
   for (const Hop& hop : hops(slot)) {
-    const Index l = hop.link;
-    const Link& link = links_[l];
-    if (link.size != 1) return false;
-    const double alone = link.capacity / link.total_demand();
-    if (alone < level) {
-      level = alone;
-      holder = l;
+    const Link& link = links_[hop.link];
+    if (link.size == 1) {
+      const double lone = link.capacity / link.demand;
+      if (lone < level) {
+        level = lone;
+        holder = hop.link;
+      }
+    } else if (options_.from_scratch || link.dirty || level_[hop.link] != kUnbounded ||
+               groups_[hop.link].members.size > 0) {
+      return false;
+    } else {
+      alone = false;
     }
   }
-  for (const Hop& hop : hops(slot)) links_[hop.link].load = links_[hop.link].total_demand() * level;
-  if (holder == kNone)
-    join(slot, own_group(slot), flow.left);
+  if (!alone && (level == kUnbounded || !have_room(slot, level))) return false;
+  const Index group = holder == kNone ? own_group(slot) : holder;
+  for (const Hop& hop : hops(slot)) {
+    Link& link = links_[hop.link];
+    if (link.size == 1)
+      link.load = (alone ? link.demand : link.demand_of(hop.at)) * level;
+    else
+      link.load += link.demand_of(hop.at) * level;
+    link.group()[hop.at] = group;
+  }
+  const double left = flow.left;
+  found(slot, flow, group);
+  if (holder != kNone) level_[holder] = level;
+  if (alone && holder != kNone)
+    dates_.set(groups_, group, level > 0 ? std::min(kUnbounded, now_ + left / level) : kUnbounded);
   else
-    hold_alone(slot, holder, level);
+    note_touched(group);
   return true;
 }
 
-// Nor does one that its cap, or a resource which it has to itself, holds at a level at which the others have room.
-bool FastSolver::place_beside(Index slot, Flow& flow) {
-  double level = flow.cap;
-  Index holder = kNone;
-  for (const Hop& hop : hops(slot)) {
-    const Link& link = links_[hop.link];
-    if (link.size > 1) {
-      if (link.dirty || level_[hop.link] != kUnbounded || groups_[hop.link].members.size > 0) return false;
-    } else if (const double alone = link.capacity / link.total_demand(); alone < level) {
-      level = alone;
-      holder = hop.link;
-    }
+// The first of a group that had nobody.
+void FastSolver::found(Index slot, Flow& flow, Index g) {
+  Group& group = groups_[g];
+  const double left = flow.left;
+  flow.group = g;
+  group.clock = 0;
+  group.since = now_;
+  if (g >= link_count_) {
+    group.solo = slot;
+    group.solo_ends = left;
+    return;
   }
-  if (level == kUnbounded) return false;
+  links_[g].least_cap = flow.cap;
+  group.members.push(pools_.members, {left, slot});
+  flow.member_at = 0;
+}
+
+bool FastSolver::have_room(Index slot, double level) const {
   for (const Hop& hop : hops(slot)) {
     const Link& link = links_[hop.link];
     if (link.size > 1 && (link.twice || link.load + link.demand_of(hop.at) * level > link.capacity * kClear))
       return false;
   }
-  for (const Hop& hop : hops(slot)) {
-    Link& link = links_[hop.link];
-    link.load = (link.size > 1 ? link.load : 0.0) + link.demand_of(hop.at) * level;
-  }
-  join(slot, holder == kNone ? own_group(slot) : holder, flow.left);
-  if (holder != kNone) level_[holder] = level;
   return true;
-}
-
-// join() and the date in one, for a group that starts with this flow and has nothing to bring up to date.
-void FastSolver::hold_alone(Index slot, Index l, double level) {
-  Flow& flow = flows_[slot];
-  Group& group = groups_[l];
-  const double left = flow.left;
-  flow.group = l;
-  flow.member_at = 0;
-  group.clock = 0;
-  group.since = now_;
-  group.members.push(pools_.members, {left, slot});
-  links_[l].least_cap = flow.cap;
-  level_[l] = level;
-  for (const Hop& hop : hops(slot)) links_[hop.link].group()[hop.at] = l;
-  dates_.set(groups_, l, level > 0 ? std::min(kUnbounded, now_ + left / level) : kUnbounded);
 }
 
 // First guess of a new flow's group; the checks that follow put it right. Where all entries would get the same, or
@@ -165,7 +166,7 @@ void FastSolver::solve() {
   if (!pending_.empty() || !due_.empty() || !slack_.empty()) {
     ++counters_.solves;
     for (const Index slot : pending_)
-      if (!place_alone(slot, flows_[slot]) && (options_.from_scratch || !place_beside(slot, flows_[slot]))) place(slot);
+      if (!place_at_once(slot, flows_[slot])) place(slot);
     pending_.clear();
     const std::uint64_t budget = counters_.evaluations + 1000 + 20 * std::uint64_t{link_count_};
     done_.clear();

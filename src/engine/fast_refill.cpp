@@ -38,7 +38,7 @@ void FastSolver::refill() {
   }
   for (Index slot = 0; slot < flows_.size(); ++slot) {
     const Flow& flow = flows_[slot];
-    if (flow.id != kNone && (flow.cap != kUnbounded || flow.hop_count == 0)) caps.push({flow.cap, slot});
+    if (flow.live && (flow.cap != kUnbounded || flow.hop_count == 0)) caps.push({flow.cap, slot});
   }
   const auto hold = [&](Index slot, Index group, double level) {
     held[slot] = 1;

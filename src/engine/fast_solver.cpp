@@ -55,15 +55,9 @@ FastSolver::FastSolver(std::span<const Bandwidth> capacities, Options options)
   for (std::size_t i = 0; i < capacities.size(); ++i) links_[i].capacity = capacities[i].si();
 }
 
-Index FastSolver::new_slot() {
-  if (!free_slots_.empty()) {
-    const Index slot = free_slots_.back();
-    free_slots_.pop_back();
-    return slot;
-  }
-  flows_.emplace_back();
+void FastSolver::more_slots(Index id) {
+  flows_.resize(std::size_t{id} + 1);
   hops_.resize(flows_.size() << stride_log_);
-  return static_cast<Index>(flows_.size() - 1);
 }
 
 // More hops a flow than ever before: renumber the references of all entries.
@@ -72,7 +66,7 @@ void FastSolver::widen(Index count) {
   while ((Index{1} << stride_log_) < count) ++stride_log_;
   std::vector<Hop> wider(flows_.size() << stride_log_);
   for (std::size_t slot = 0; slot < flows_.size(); ++slot) {
-    if (flows_[slot].id == kNone) continue;
+    if (!flows_[slot].live) continue;
     for (Index h = 0; h < flows_[slot].hop_count; ++h) {
       const Hop hop = hops_[(slot << old_log) + h];
       const std::size_t ref = (slot << stride_log_) + h;
@@ -85,29 +79,35 @@ void FastSolver::widen(Index count) {
 
 void FastSolver::start(FlowId id, const FlowSpec& spec) {
   if (spec.uses.size() > std::size_t{1} << stride_log_) widen(static_cast<Index>(spec.uses.size()));
-  const Index slot = new_slot();
-  if (id.v >= slot_of_.size()) slot_of_.resize(std::max<std::size_t>(id.index() + 1, 2 * slot_of_.size()), kNone);
-  slot_of_[id.v] = slot;
+  const Index slot = id.v;
+  if (slot >= flows_.size()) more_slots(slot);
+  const double share = spec.share;
   Flow& flow = flows_[slot];
-  flow.id = id.v;
-  flow.share = spec.share;
-  flow.cap = cap_level(spec.cap, spec.share);
-  flow.left = spec.work.si() / spec.share;
-  Index ref = slot << stride_log_;
+  flow.live = true;
+  flow.share = share;
+  flow.cap = cap_level(spec.cap, share);
+  flow.left = spec.work.si() / share;
+  const Index log = stride_log_;
+  const Index first = slot << log;
+  Hop* const hops = hops_.data() + first;
+  Index count = 0;
   for (const Use& use : spec.uses) {
-    const double demand = use.weight * spec.share;
+    const double demand = use.weight * share;
     if (demand == 0) continue;
     Link& link = links_[use.resource.v];
-    if (link.size > 0 && link.ref()[link.size - 1] >> stride_log_ == slot) link.twice = true;
-    hops_[ref] = {use.resource.v, link.size};
-    push_entry(link, pools_, ref++, demand);
-    if (!link.busy) {
-      link.busy = true;
-      busy_.push_back(use.resource.v);
-    }
+    const Index n = link.size;
+    if (n > 0 && link.ref()[n - 1] >> log == slot) link.twice = true;
+    hops[count] = {use.resource.v, n};
+    push_entry(link, pools_, first + count++, demand);
+    if (!link.busy) note_busy(use.resource.v);
   }
-  flow.hop_count = ref - (slot << stride_log_);
+  flow.hop_count = count;
   pending_.push_back(slot);
+}
+
+void FastSolver::note_busy(Index l) {
+  links_[l].busy = true;
+  busy_.push_back(l);
 }
 
 // Takes the flow's entries out of its resources' lists; what that frees makes saturated resources due.
@@ -117,15 +117,16 @@ void FastSolver::detach(Index slot) {
   for (const Hop& hop : hops(slot)) {
     const Index l = hop.link;
     Link& link = links_[l];
-    const double carried = link.demand_of(hop.at) * level;
-    const Index moved = remove_entry(link, pools_, hop.at);
-    if (moved != kNone) hops_[moved].at = hop.at;
-    if (link.size == 0) {
+    if (link.size == 1) {
+      remove_entry(link, 0);
       link.least_cap = kUnbounded;
       link.load = 0;
       level_[l] = kUnbounded;
       continue;
     }
+    const double carried = link.demand_of(hop.at) * level;
+    const Index moved = remove_entry(link, hop.at);
+    if (moved != kNone) hops_[moved].at = hop.at;
     link.load -= carried;
     if (level_[l] != kUnbounded) mark(l);
   }
@@ -137,9 +138,8 @@ void FastSolver::drop(Index slot) {
     free_own_.push_back(flow.own);
     flow.own = kNone;
   }
-  flow.id = kNone;
+  flow.live = false;
   flow.group = kNone;
-  free_slots_.push_back(slot);
 }
 
 double FastSolver::left_of(const Flow& flow) const {
@@ -151,7 +151,7 @@ double FastSolver::left_of(const Flow& flow) const {
 }
 
 Bytes FastSolver::cancel(FlowId id) {
-  const Index slot = slot_of(id);
+  const Index slot = id.v;
   Flow& flow = flows_[slot];
   const Bytes left(left_of(flow) * flow.share);
   if (flow.group == kNone)
@@ -169,7 +169,7 @@ void FastSolver::set_capacity(ResourceId r, Bandwidth capacity) {
 }
 
 void FastSolver::set_cap(FlowId id, Bandwidth cap) {
-  Flow& flow = flows_[slot_of(id)];
+  Flow& flow = flows_[id.v];
   flow.cap = cap_level(cap, flow.share);
   if (flow.group == kNone) return;
   if (flow.group < link_count_) {
@@ -179,7 +179,7 @@ void FastSolver::set_cap(FlowId id, Bandwidth cap) {
   } else {
     touch(flow.group);
     level_[flow.group] = flow.cap;
-    mark_hops(slot_of(id), kNone);
+    mark_hops(id.v, kNone);
   }
 }
 
@@ -195,7 +195,7 @@ void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finish
     const Index slot = g >= link_count_ ? group.solo : group.members.at[0].slot;
     group.solo = kNone;
     group.members.size = 0;
-    finished.push_back(FlowId(flows_[slot].id));
+    finished.push_back(FlowId(slot));
     detach(slot);
     drop(slot);
     return;
@@ -209,7 +209,7 @@ void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finish
     const std::size_t first = finished.size();
     finished.resize(first + members.size());
     for (std::size_t i = members.size(); i-- > 0;) {  // backwards: entries that came last go without a swap
-      finished[first + i] = FlowId(flows_[members[i].slot].id);
+      finished[first + i] = FlowId(members[i].slot);
       detach(members[i].slot);
       drop(members[i].slot);
     }
@@ -219,7 +219,7 @@ void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finish
     const Index slot = group.members.at[0].slot;
     const Member last = group.members.at[--group.members.size];
     if (group.members.size > 0) member_sink(group, 0, last);
-    finished.push_back(FlowId(flows_[slot].id));
+    finished.push_back(FlowId(slot));
     detach(slot);
     drop(slot);
   } while (group.members.size > 0 && group.members.at[0].ends <= until);
@@ -243,12 +243,12 @@ void FastSolver::advance_to(Seconds t, std::vector<FlowId>& finished) {
 
 Bandwidth FastSolver::rate(FlowId id) {
   solve();
-  const Flow& flow = flows_[slot_of(id)];
+  const Flow& flow = flows_[id.v];
   return Bandwidth(flow.share * level_[flow.group]);
 }
 
 Bytes FastSolver::remaining(FlowId id) {
-  const Flow& flow = flows_[slot_of(id)];
+  const Flow& flow = flows_[id.v];
   return Bytes(left_of(flow) * flow.share);
 }
 

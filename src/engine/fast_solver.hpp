@@ -8,6 +8,7 @@
 // When nothing is due, every flow has a saturated resource (or its cap) on which none is faster: the certificate of
 // max-min fairness, hence *the* allocation, whatever the path to it. Processing by increasing level makes the lowest
 // wrong level right for good in each round, so rounds end; a bound on the work falls back on filling from scratch.
+// Memory grows with the largest id of a flow ever started: use numbers again.
 // Ties stay where they are. Levels closer than rounding (see `slack`) are equal.
 #pragma once
 
@@ -50,11 +51,11 @@ class FastSolver final : public FlowSolver {
 
  private:
   // fast_solver.cpp: flows come and go
-  Index new_slot();
-  void widen(Index count);
+  [[gnu::noinline]] void more_slots(Index id);
+  [[gnu::noinline]] void widen(Index count);
+  [[gnu::noinline]] void note_busy(Index link);
   void detach(Index slot);
   void drop(Index slot);
-  [[nodiscard]] Index slot_of(FlowId id) const { return slot_of_[id.v]; }
   [[nodiscard]] std::span<const Hop> hops(Index slot) const {
     return {hops_.data() + (std::size_t{slot} << stride_log_), flows_[slot].hop_count};
   }
@@ -63,6 +64,7 @@ class FastSolver final : public FlowSolver {
 
   // fast_groups.cpp: clocks and members
   void touch(Index group);
+  void note_touched(Index group);
   void join(Index slot, Index group, double left);
   void leave(Index slot);
   void move(Index slot, Index group);
@@ -79,9 +81,9 @@ class FastSolver final : public FlowSolver {
   };
   void solve();
   void place(Index slot);
-  bool place_alone(Index slot, Flow& flow);
-  bool place_beside(Index slot, Flow& flow);
-  void hold_alone(Index slot, Index link, double level);
+  bool place_at_once(Index slot, Flow& flow);
+  [[nodiscard]] bool have_room(Index slot, double level) const;
+  void found(Index slot, Flow& flow, Index group);
   void mark(Index link);
   bool queue(Index link);
   void mark_hops(Index slot, Index except);
@@ -121,10 +123,8 @@ class FastSolver final : public FlowSolver {
   std::vector<double> level_;  // by group; kUnbounded: holds nobody
   std::vector<Group> groups_;
   std::vector<Index> free_own_;  // groups beyond the resources, to be reused
-  std::vector<Flow> flows_;      // by slot
-  std::vector<Index> free_slots_;
-  std::vector<Index> slot_of_;  // by the caller's id
-  std::vector<Hop> hops_;       // slot << stride_log_, then as many as the flow has
+  std::vector<Flow> flows_;      // by slot: the caller's id
+  std::vector<Hop> hops_;        // slot << stride_log_, then as many as the flow has
   Index stride_log_ = 0;
   Pools pools_;
   Dates dates_;
@@ -149,10 +149,13 @@ inline void FastSolver::touch(Index g) {
     group.clock += level_[g] * (now_ - group.since);
     group.since = now_;
   }
-  if (!group.touched) {
-    group.touched = true;
-    touched_.push_back(g);
-  }
+  note_touched(g);
+}
+
+inline void FastSolver::note_touched(Index g) {
+  if (groups_[g].touched) return;
+  groups_[g].touched = true;
+  touched_.push_back(g);
 }
 
 }  // namespace overlap::fast

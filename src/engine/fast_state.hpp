@@ -36,17 +36,18 @@ struct alignas(64) Link {
   double load = 0;                // while it holds nobody: not below the bytes/s it carries, rounding aside
   double demand = 0;              // of every entry if they are alike, else the sum (for estimates only)
   Index* columns = nullptr;       // groups, then references (slot * stride + number of the hop)
-  double* demands = nullptr;      // null while all entries are alike
+  double* demands = nullptr;      // of each entry, while they differ
   Index size = 0;
   Index room = 0;
   bool dirty = false;  // waits in the solver's queue
   bool busy = false;   // in the solver's list of resources in use
   bool twice = false;  // a flow may use it more than once
+  bool mixed = false;  // its entries' demands differ, or did since it was empty
 
   [[nodiscard]] Index* group() const { return columns; }
   [[nodiscard]] Index* ref() const { return columns + room; }
-  [[nodiscard]] double demand_of(Index i) const { return demands == nullptr ? demand : demands[i]; }
-  [[nodiscard]] double total_demand() const { return demands == nullptr ? demand * size : demand; }
+  [[nodiscard]] double demand_of(Index i) const { return mixed ? demands[i] : demand; }
+  [[nodiscard]] double total_demand() const { return mixed ? demand : demand * size; }
 };
 
 struct Pools {
@@ -55,7 +56,7 @@ struct Pools {
   Pool<Member> members;
 };
 
-inline void grow(Link& link, Pools& pools) {
+[[gnu::noinline]] inline void grow(Link& link, Pools& pools) {
   const Index wider = link.room == 0 ? 4 : 2 * link.room;
   Index* columns = pools.columns.take(2 * wider);
   if (link.room > 0) {
@@ -73,34 +74,37 @@ inline void grow(Link& link, Pools& pools) {
   link.room = wider;
 }
 
+// The first entry that differs: from here on each has its own demand.
+[[gnu::noinline]] inline void mix(Link& link, Pools& pools) {
+  if (link.demands == nullptr) link.demands = pools.demands.take(link.room);
+  std::fill_n(link.demands, link.size, link.demand);
+  link.demand *= link.size;
+  link.mixed = true;
+}
+
+// Its group is set when the flow has one.
 inline void push_entry(Link& link, Pools& pools, Index ref, double demand) {
-  if (link.size == link.room) grow(link, pools);
-  if (link.size == 0) {
+  const Index n = link.size;
+  if (n == link.room) grow(link, pools);
+  if (n == 0) {
     link.demand = demand;
-  } else if (link.demands == nullptr && demand != link.demand) {
-    link.demands = pools.demands.take(link.room);
-    std::fill_n(link.demands, link.size, link.demand);
-    link.demand *= link.size;
-  }
-  if (link.demands != nullptr) {
-    link.demands[link.size] = demand;
+  } else if (link.mixed || demand != link.demand) {
+    if (!link.mixed) mix(link, pools);
+    link.demands[n] = demand;
     link.demand += demand;
   }
-  link.group()[link.size] = kNone;
-  link.ref()[link.size] = ref;
-  ++link.size;
+  link.ref()[n] = ref;
+  link.size = n + 1;
 }
 
 // The last entry takes the place of entry `at`; returns the reference of the one that moved, kNone if none did.
-inline Index remove_entry(Link& link, Pools& pools, Index at) {
+inline Index remove_entry(Link& link, Index at) {
   const Index last = --link.size;
   if (last == 0) {
-    if (link.demands != nullptr) pools.demands.give(link.demands, link.room);
-    link.demands = nullptr;
-    link.twice = false;
+    link.twice = link.mixed = false;
     return kNone;
   }
-  if (link.demands != nullptr) {
+  if (link.mixed) {
     link.demand -= link.demands[at];
     link.demands[at] = link.demands[last];
   }
@@ -136,7 +140,7 @@ struct Flow {
   Index hop_count = 0;
   Index group = kNone;  // kNone: started, not placed yet
   Index own = kNone;    // the group of its own, once it has needed one
-  Index id = kNone;     // the caller's
+  bool live = false;
   double share = 1;
   double cap = kUnbounded;  // as a level
   union {

@@ -15,13 +15,16 @@ FlowId Run::start_flow(FlowKind kind, std::uint32_t index, const FlowSpec& spec)
     id = free_flows_.pop();
   }
   flow_owner_[id] = (index << 2U) | static_cast<std::uint32_t>(kind);
-  if (options_.record_rates || options_.check_certificate) {
+  if (watched_) {
     specs_.resize(flow_owner_.size());
     live_.resize(flow_owner_.size(), 0);
     specs_[id] = spec;
     live_[id] = 1;
   }
-  solver_->start(FlowId(id), spec);
+  if (fast_ != nullptr)
+    fast_->start(FlowId(id), spec);
+  else
+    solver_->start(FlowId(id), spec);
   return FlowId(id);
 }
 

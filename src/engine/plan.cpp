@@ -104,6 +104,23 @@ void link_lanes(const OpGraph& graph, std::uint32_t i, std::vector<std::uint32_t
   }
 }
 
+struct Edge {
+  std::uint32_t source;
+  std::uint32_t target;
+};
+
+// Sources of neighbouring edges lie anywhere: loops this short have many of those accesses under way at once.
+void order_by_source(const std::vector<Edge>& edges, std::size_t sources, Plan& plan) {
+  // Counts at source + 2, so that after the sum source + 1 holds where the source's targets begin; filling moves it to
+  // where they end.
+  std::vector<std::uint32_t>& begin = plan.successor_begin;
+  begin.assign(sources + 2, 0);
+  for (const Edge& e : edges) ++begin[e.source + 2];
+  for (std::size_t s = 0; s < sources; ++s) begin[s + 2] += begin[s + 1];
+  plan.successors.resize(edges.size());
+  for (const Edge& e : edges) plan.successors[begin[e.source + 1]++] = e.target;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> previous_in_lane(const Plan& plan) {
@@ -125,25 +142,18 @@ Plan make_plan(const OpGraph& graph, const Demands& demands, bool with_previous)
   plan.parts.reserve(graph.parts().size() + graph.lanes().size() + 1);  // and a slot for each kernel at work
   plan.parts.resize(graph.parts().size());
 
-  // Counts at source + 2, so that after the sum source + 1 holds where the source's targets begin; filling moves it to
-  // where they end.
-  const std::size_t sources = graph.ops().size() + graph.parts().size();
-  plan.successor_begin.assign(sources + 2, 0);
-  Walk count(graph, demands, [&plan](std::uint32_t source, std::uint32_t target) {
-    ++plan.successor_begin[source + 2];
+  std::vector<Edge> edges;
+  edges.reserve(graph.ops().size() + graph.parts().size());
+  Walk walk(graph, demands, [&](std::uint32_t source, std::uint32_t target) {
+    edges.push_back({source, target});
     ++((target & kPartBit) != 0 ? plan.parts[target & ~kPartBit].pending : plan.member_pending[target]);
   });
   std::vector<std::uint32_t> last(graph.lanes().size(), kNone);
   for (std::uint32_t i = 0; i < ops; ++i) {
     link_lanes(graph, i, last, plan);
-    count.visit_op(i);
+    walk.visit_op(i);
   }
-  for (std::size_t s = 0; s < sources; ++s) plan.successor_begin[s + 2] += plan.successor_begin[s + 1];
-  plan.successors.resize(plan.successor_begin[sources + 1]);
-  Walk fill(graph, demands, [&plan](std::uint32_t source, std::uint32_t target) {
-    plan.successors[plan.successor_begin[source + 1]++] = target;
-  });
-  for (std::uint32_t i = 0; i < ops; ++i) fill.visit_op(i);
+  order_by_source(edges, graph.ops().size() + graph.parts().size(), plan);
   if (with_previous) plan.lane_previous = previous_in_lane(plan);
   return plan;
 }

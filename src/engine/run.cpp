@@ -20,13 +20,16 @@ Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resource
   members_missing_.resize(n);
   activity_.assign(n, kNone);
   for (std::size_t i = 0; i < n; ++i) members_missing_[i] = graph.ops()[i].lanes.size();
-  if (!resources.streams.empty()) {
-    lane_reached_.assign(plan_.member_op.size(), -1.0);
-    late_wait_.assign(plan_.member_op.size(), -1.0);
-    satisfied_.assign(plan_.member_op.size(), 0);
-  }
+  watched_ = options.record_rates || options.check_certificate;
+  make_streams();
   for (const FluidResource& f : resources.fluids) capacities_.push_back(f.capacity);
-  solver_ = options.solver == SolverKind::plain ? make_plain_solver(capacities_) : make_solver(capacities_);
+  if (options.solver == SolverKind::plain) {
+    solver_ = make_plain_solver(capacities_);
+  } else {
+    auto fast = std::make_unique<fast::FastSolver>(capacities_);
+    fast_ = fast.get();
+    solver_ = std::move(fast);
+  }
   make_members();
   make_pools();
   make_tokens();
@@ -61,7 +64,7 @@ Timeline Run::go() {
   while (left_ > 0) {
     settle();
     if (left_ == 0) break;
-    if (options_.record_rates || options_.check_certificate) inspect_flows();
+    if (watched_) inspect_flows();
     advance();
   }
   if (options_.record_rates) record_rates();
@@ -97,12 +100,15 @@ void Run::settle() {
 }
 
 void Run::advance() {
-  const double flows = solver_->next_completion().si();
+  const double flows = (fast_ != nullptr ? fast_->next_completion() : solver_->next_completion()).si();
   const double next = std::max(now_, std::min(events_.empty() ? kForever.si() : events_.next_time(), flows));
   if (next >= kNever) stuck();
   now_ = next;
   finished_.clear();
-  solver_->advance_to(Seconds(now_), finished_);
+  if (fast_ != nullptr)
+    fast_->advance_to(Seconds(now_), finished_);
+  else
+    solver_->advance_to(Seconds(now_), finished_);
   for (const FlowId f : finished_) {
     ++timeline_.events;
     flow_done(f);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/date_heap.hpp"
+#include "engine/fast_solver.hpp"
 #include "engine/plan.hpp"
 #include "engine/pool_table.hpp"
 #include "engine/state.hpp"
@@ -36,6 +37,9 @@ enum class EventKind : std::uint8_t {
 };
 
 enum class FlowKind : std::uint8_t { op, cohort, store, background };
+
+// What a stream pays for depends on; `gap` is a stand-in for the host.
+enum class LaunchKind : std::uint8_t { kernel, copy, collective, other, gap };
 
 class Run {
  public:
@@ -70,6 +74,7 @@ class Run {
   void make_members();
 
   // streams.cpp
+  void make_streams();
   void wait_met(std::uint32_t member, std::uint32_t source);
   [[nodiscard]] double stream_ready(std::uint32_t member) const;
   [[nodiscard]] bool records_event(std::uint32_t i, LaneId lane) const;
@@ -193,6 +198,7 @@ class Run {
   std::size_t left_ = 0;  // ops not ended
   EventQueue events_;
   std::unique_ptr<FlowSolver> solver_;
+  fast::FastSolver* fast_ = nullptr;  // solver_, if it is that one: its calls can be inlined
   std::vector<FlowId> finished_;
 
   std::vector<std::uint32_t> worklist_;         // members whose last wait was met at this date
@@ -204,6 +210,7 @@ class Run {
   std::vector<double> lane_reached_;  // by member: date at which its lane came to it; < 0 before
   std::vector<double> late_wait_;     // by member: date at which the last late wait wakes it
   std::vector<std::uint32_t> satisfied_;
+  std::vector<LaunchKind> launch_kinds_;  // by op
 
   std::vector<Pool> pools_;
   std::vector<std::uint32_t> dirty_pools_;
@@ -236,6 +243,7 @@ class Run {
   std::vector<FlowId> background_;
   std::vector<Bandwidth> capacities_;
   // Only when rates are recorded or checked.
+  bool watched_ = false;
   std::vector<FlowSpec> specs_;
   std::vector<char> live_;
   std::vector<double> op_rate_;

@@ -12,11 +12,11 @@ bool goes_after(const Claim& a, const Claim& b) {
 
 void Line::push(const Claim& c) {
   heap_.push_back(c);
-  std::push_heap(heap_.begin(), heap_.end(), goes_after);
+  if (heap_.size() > 1) std::push_heap(heap_.begin(), heap_.end(), goes_after);
 }
 
 void Line::pop() {
-  std::pop_heap(heap_.begin(), heap_.end(), goes_after);
+  if (heap_.size() > 1) std::pop_heap(heap_.begin(), heap_.end(), goes_after);
   heap_.pop_back();
 }
 

@@ -6,8 +6,6 @@
 namespace overlap::engine {
 namespace {
 
-enum class LaunchKind : std::uint8_t { kernel, copy, collective, other };
-
 struct LaunchKindOf {
   LaunchKind operator()(const Gemm&) const { return LaunchKind::kernel; }
   LaunchKind operator()(const Transfer& t) const {
@@ -16,13 +14,9 @@ struct LaunchKindOf {
   }
   LaunchKind operator()(const Collective&) const { return LaunchKind::collective; }
   LaunchKind operator()(const Elementwise& e) const {
-    return e.kind == ElementwiseKind::delay ? LaunchKind::other : LaunchKind::kernel;
+    return e.kind == ElementwiseKind::delay ? LaunchKind::gap : LaunchKind::kernel;
   }
 };
-
-LaunchKind launch_kind(const Op& op) {
-  return std::visit(LaunchKindOf{}, op.work);
-}
 
 bool is_kernel(LaunchKind k) {
   return k == LaunchKind::kernel || k == LaunchKind::collective;
@@ -39,17 +33,26 @@ double uniform(std::uint64_t seed, std::uint64_t index) {
 
 }  // namespace
 
+void Run::make_streams() {
+  if (resources_.streams.empty()) return;
+  const std::size_t members = plan_.member_op.size();
+  lane_reached_.assign(members, -1.0);
+  late_wait_.assign(members, -1.0);
+  satisfied_.assign(members, 0);
+  launch_kinds_.reserve(graph_.ops().size());
+  for (const Op& op : graph_.ops()) launch_kinds_.push_back(std::visit(LaunchKindOf{}, op.work));
+}
+
 // One wait of the member was met by `source` at this date. Waits within a lane are free.
 void Run::wait_met(std::uint32_t member, std::uint32_t source) {
   const auto ops = static_cast<std::uint32_t>(graph_.ops().size());
-  const Op& from = op(source < ops ? source : graph_.parts()[source - ops].op.v);
+  const std::uint32_t from = source < ops ? source : graph_.parts()[source - ops].op.v;
   const LaneId mine = lane_id(member);
   const DeviceId device = graph_.lane(mine).device;
   // A host gap is no event: a launch that the host has made is there.
-  const auto* gap = std::get_if<Elementwise>(&from.work);
-  if (gap != nullptr && gap->kind == ElementwiseKind::delay) return;
+  if (launch_kinds_[from] == LaunchKind::gap) return;
   bool local = false;
-  for (const LaneId other : graph_.lane_refs(from.lanes)) {
+  for (const LaneId other : graph_.lane_refs(op(from).lanes)) {
     if (other == mine) return;
     local = local || graph_.lane(other).device == device;
   }
@@ -75,9 +78,9 @@ double Run::stream_ready(std::uint32_t member) const {
   if (lane_reached_.empty()) return now_;
   const LaneId mine = lane_id(member);
   const StreamCosts& costs = resources_.streams[graph_.lane(mine).device.index()];
-  const LaunchKind kind = launch_kind(op(plan_.member_op[member]));
+  const LaunchKind kind = launch_kinds_[plan_.member_op[member]];
   const bool first = plan_.lane_first[mine.index()] == member;
-  const LaunchKind before = first ? LaunchKind::other : launch_kind(op(plan_.member_op[plan_.lane_previous[member]]));
+  const LaunchKind before = first ? LaunchKind::other : launch_kinds_[plan_.member_op[plan_.lane_previous[member]]];
   double ready = lane_reached_[member] + satisfied_[member] * costs.satisfied_wait.si();
   if (is_kernel(kind) && is_kernel(before)) ready += costs.kernel_gap.si();
   const Seconds event = kind == LaunchKind::copy     ? costs.copy_event

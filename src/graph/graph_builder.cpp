@@ -19,12 +19,17 @@ void make_room(std::vector<T>& pool, std::size_t more) {
 }
 
 template <class T>
+[[gnu::noinline]] void append_several(std::vector<T>& pool, std::span<const T> items) {
+  pool.insert(pool.end(), items.begin(), items.end());
+}
+
+template <class T>
 Range append_to(std::vector<T>& pool, std::span<const T> items) {
   const std::size_t begin = pool.size();
-  if (items.size() == 1) {  // mostly: a call of insert() would cost more
+  if (items.size() == 1 && begin < pool.capacity()) {  // mostly: a call of insert() would cost more
     pool.push_back(items[0]);
-  } else {
-    pool.insert(pool.end(), items.begin(), items.end());
+  } else if (!items.empty()) {
+    append_several(pool, items);
   }
   return {size32(begin), size32(begin + items.size())};
 }
