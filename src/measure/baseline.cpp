@@ -147,7 +147,7 @@ OpGraph copies(const CopyCase& c) {
   return std::move(g).finish();
 }
 
-OpGraph collective(CollectiveKind kind, std::uint64_t bytes, std::uint32_t devices) {
+OpGraph collective(CollectiveKind kind, std::uint64_t bytes, std::uint32_t devices, std::uint32_t channels) {
   GraphBuilder g(devices);
   std::vector<LaneId> lanes;
   std::vector<Slice> reads;
@@ -170,7 +170,30 @@ OpGraph collective(CollectiveKind kind, std::uint64_t bytes, std::uint32_t devic
     g.input({Matrix::x, 0, small_in ? r * g.all(in).rows : 0, 0, g.all(in)});
     if (small_in) g.output({Matrix::x, 0, 0, 0, g.all(out)});
   }
-  g.collective(lanes, {.kind = kind}, reads, writes, {.label = g.label("collective")});
+  Collective work{.kind = kind};
+  work.channels = static_cast<std::uint16_t>(channels);
+  g.collective(lanes, work, reads, writes, {.label = g.label("collective")});
+  return std::move(g).finish();
+}
+
+OpGraph gather_in_place(std::uint64_t bytes, std::uint32_t devices, std::uint32_t channels) {
+  GraphBuilder g(devices);
+  std::vector<LaneId> lanes;
+  std::vector<Slice> reads;
+  std::vector<Slice> writes;
+  for (std::uint32_t r = 0; r < devices; ++r) {
+    const DeviceId d(r);
+    lanes.push_back(g.lane(d, 1, "comm"));
+    const BufferId whole = plain(g, d, bytes, BufferRole::output);
+    const Extent own = piece(g.all(whole).rows, devices, r);
+    reads.push_back(g.rows(whole, own.begin, own.size));
+    writes.push_back(g.all(whole));
+    g.input({Matrix::x, 0, own.begin, 0, reads.back()});
+    g.output({Matrix::x, 0, 0, 0, g.all(whole)});
+  }
+  Collective work{.kind = CollectiveKind::all_gather};
+  work.channels = static_cast<std::uint16_t>(channels);
+  g.collective(lanes, work, reads, writes, {.label = g.label("collective")});
   return std::move(g).finish();
 }
 

@@ -27,7 +27,9 @@ struct CopyCase {
 };
 OpGraph copies(const CopyCase& c);
 // A collective over `bytes` of bf16 (the whole buffer) on `devices` devices.
-OpGraph collective(CollectiveKind kind, std::uint64_t bytes, std::uint32_t devices);
+OpGraph collective(CollectiveKind kind, std::uint64_t bytes, std::uint32_t devices, std::uint32_t channels = 0);
+// All-gather whose members' own pieces lie in the gathered buffer already.
+OpGraph gather_in_place(std::uint64_t bytes, std::uint32_t devices, std::uint32_t channels);
 // Nothing to do on either of two devices: the path from release to join.
 OpGraph empty(std::uint32_t devices);
 // `hops` short kernels: in one lane, in turn on two lanes of a device, or in turn on two devices.

@@ -231,7 +231,8 @@ bool holds(const std::set<std::string>& lines, const Job& job) {
 
 std::string meta(const GpuHost& host, double idle_ms, const std::string& machine) {
   return fmt::format(
-      "{{\"kind\": \"meta\", \"what\": \"measure\", \"machine\": \"{}{}x {}, {} SMs\", \"software\": \"{}\", "
+      "{{\"kind\": \"meta\", \"what\": \"measure\", \"in_place\": 0, \"machine\": \"{}{}x {}, {} SMs\", \"software\": "
+      "\"{}\", "
       "\"units\": \"times in "
       "microseconds, sizes in bytes\", \"method\": \"all streams of all GPUs are enqueued behind a gate kernel and "
       "released together; "

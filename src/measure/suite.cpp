@@ -46,6 +46,28 @@ void add_primitive(std::vector<Job>& jobs, std::string kind, std::string keys, s
   jobs.push_back(std::move(j));
 }
 
+// Library collectives by the channels that they may use, and the all-gather also in place.
+void add_channels(std::vector<Job>& jobs) {
+  for (std::uint64_t bytes = 4096; bytes <= (std::uint64_t{256} << 20U); bytes *= 2) {
+    for (const std::uint32_t channels : {0U, 4U, 8U, 16U}) {
+      const auto add = [&](const char* op, bool in_place, std::function<OpGraph()> graph) {
+        add_primitive(jobs, "nccl",
+                      fmt::format("\"op\": \"{}\", \"bytes\": {}, \"in_place\": {}, \"max_channels\": {}, \"gpus\": {}",
+                                  op, bytes, in_place ? 1 : 0, channels, kSuiteGpus),
+                      std::move(graph));
+        jobs.back().channels = channels;
+      };
+      add("all_gather", true, [=] { return gather_in_place(bytes, kSuiteGpus, channels); });
+      if (channels == 0) continue;
+      for (const auto& [kind, name] :
+           {std::pair{CollectiveKind::all_gather, "all_gather"}, {CollectiveKind::reduce_scatter, "reduce_scatter"}}) {
+        const CollectiveKind k = kind;
+        add(name, false, [=] { return collective(k, bytes, kSuiteGpus, channels); });
+      }
+    }
+  }
+}
+
 void add_primitives(std::vector<Job>& jobs) {
   add_primitive(jobs, "empty", "", [] { return empty(kSuiteGpus); });
   for (std::uint64_t bytes = 4096; bytes <= (std::uint64_t{256} << 20U); bytes *= 4) {
@@ -67,6 +89,7 @@ void add_primitives(std::vector<Job>& jobs) {
                     [k, bytes] { return collective(k, bytes, kSuiteGpus); });
     }
   }
+  add_channels(jobs);
   for (const std::uint64_t bytes : {std::uint64_t{65536}, std::uint64_t{1} << 20U, std::uint64_t{16} << 20U}) {
     for (const std::uint32_t chunks : {2U, 8U, 32U}) {
       CopyCase c;

@@ -2,44 +2,77 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "measure/baseline.hpp"
 #include "measure/suite_parts.hpp"
 
 namespace overlap::cuda {
 
-void add_race(std::vector<Job>& jobs, const Topology& topology, const std::vector<Device>& devices) {
-  struct Environment {
-    bool priority;
-    std::uint32_t sms;
-    std::uint32_t channels;
+namespace {
+
+struct Environment {
+  bool priority;
+  std::uint32_t sms;
+  std::uint32_t channels;
+};
+
+// Channels that NCCL_MAX_NCHANNELS allows, 0 without it. NCCL reads it once a process, so a process has one such
+// environment.
+std::uint32_t allowed_channels() {
+  const char* text = std::getenv("NCCL_MAX_NCHANNELS");
+  return text == nullptr ? 0 : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
+// What runs in each environment: the parts alone, the serial layer and InterDecom.
+std::vector<Job> racers(const Workload& w, GemmShape s, const Topology& topology, const std::vector<Device>& devices) {
+  const bool gathers = w.pattern == Pattern::ag_gemm;
+  std::vector<Job> out;
+  const auto part = [&](const char* name, std::function<OpGraph()> graph) {
+    out.push_back(
+        plain_job("", fmt::format("\"schedule\": \"{}\", \"d\": 1, \"gpus\": {}, {}", name, kSuiteGpus, shape_keys(s)),
+                  std::move(graph)));
   };
+  part("gemm_only", [w] { return gemm_only(w, Cut::rows, 1); });
+  part(gathers ? "ag_only_nccl" : "rs_only_nccl", [w] { return collective_only(w, true); });
+  const auto schedule = [&](const char* name, Given given) {
+    const ScheduleInfo* info = schedule_named(name);
+    if (info == nullptr) return;
+    given.emplace_back("mover", word("library"));
+    out.push_back(layer_job(w, *info, complete_params(*info, given), topology, devices));
+    if (!gathers) out.back().keys.insert(out.back().keys.find("\"schedule\": \"") + 13, "rs_");
+  };
+  schedule("serial", {});
+  for (const std::int64_t d : {2, 4, 8}) schedule("interdecom", {{"d", number(d)}});
+  return out;
+}
+
+}  // namespace
+
+void add_race(std::vector<Job>& jobs, const Topology& topology, const std::vector<Device>& devices) {
   const std::vector<Environment> environments = {{false, 132, 0},  {true, 132, 0},  {false, 132, 4}, {false, 128, 4},
                                                  {false, 132, 8},  {false, 124, 8}, {true, 124, 8},  {false, 132, 16},
                                                  {false, 116, 16}, {true, 116, 16}, {false, 108, 0}};
-  for (const GemmShape s : {GemmShape{4096, 7168, 4096}, {16384, 4096, 8192}, {8192, 3584, 8192}}) {
+  const std::vector<std::pair<Pattern, GemmShape>> layers = {
+      {Pattern::ag_gemm, {4096, 7168, 4096}}, {Pattern::ag_gemm, {16384, 4096, 8192}},
+      {Pattern::ag_gemm, {8192, 3584, 8192}}, {Pattern::gemm_rs, {8192, 8192, 3584}},
+      {Pattern::gemm_rs, {4096, 8192, 7168}}, {Pattern::gemm_rs, {8192, 4096, 2048}}};
+  const std::uint32_t allowed = allowed_channels();
+  for (const auto& [pattern, s] : layers) {
     for (const Environment& e : environments) {
-      for (const char* name : {"serial", "interdecom"}) {
-        for (const std::int64_t d : {2, 4, 8}) {
-          const ScheduleInfo* info = schedule_named(name);
-          const bool serial = name == std::string_view("serial");
-          if (info == nullptr || (serial && d > 2)) continue;
-          Given given{{"mover", word("library")}};
-          if (!serial) given.emplace_back("d", number(d));
-          Job j = layer_job(layer(Pattern::ag_gemm, s, kSuiteGpus), *info, complete_params(*info, given), topology,
-                            devices);
-          j.section = "interdecom_env";
-          j.group = fmt::format("race {} {} {}", s.m, s.n, s.k);
-          j.keys = fmt::format("\"kind\": \"interdecom_env\", \"prio\": {}, \"sm_target\": {}, \"max_channels\": {}, ",
-                               e.priority ? 1 : 0, e.sms, e.channels) +
-                   j.keys.substr(j.keys.find("\"schedule\""));
-          j.channels = e.channels;
-          j.priority = e.priority;
-          j.gemm_sms = e.sms == 132 ? 0 : e.sms;
-          j.reps = 50;
-          j.spans = false;
-          jobs.push_back(std::move(j));
-        }
+      if (allowed > 0 && e.channels != allowed) continue;
+      for (Job& j : racers(layer(pattern, s, kSuiteGpus), s, topology, devices)) {
+        j.section = "interdecom_env";
+        j.group = fmt::format("race {} {} {} {}", to_text(pattern), s.m, s.n, s.k);
+        j.keys = fmt::format("\"kind\": \"interdecom_env\", \"prio\": {}, \"sm_target\": {}, \"max_channels\": {}, ",
+                             e.priority ? 1 : 0, e.sms, e.channels) +
+                 j.keys.substr(j.keys.find("\"schedule\""));
+        j.channels = allowed > 0 ? 0 : e.channels;
+        j.priority = e.priority;
+        j.gemm_sms = e.sms == 132 ? 0 : e.sms;
+        j.reps = 50;
+        j.spans = true;
+        jobs.push_back(std::move(j));
       }
     }
   }
