@@ -43,6 +43,8 @@ struct CollectiveTable {
   std::uint32_t members = 0;
   std::uint32_t channels = 0;  // SMs a member holds
   std::vector<CollectiveKnot> knots;
+  // all_gather: the own piece lies in the gathered buffer already. Out of place the channels copy it too.
+  bool in_place = false;
 };
 
 // What a stream, an event and a launch cost on this device.

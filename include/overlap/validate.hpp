@@ -34,6 +34,7 @@ struct Method {
   };
   std::optional<Release> release;
   std::optional<Seconds> race;  // "race_us": as StreamCosts::race_window
+  bool in_place = true;         // "in_place": of the records that do not say so themselves
   double clock_ratio = 1.0;     // "clock_ratio": clock under load over that of the device file's kernel table
 };
 
@@ -51,6 +52,7 @@ struct Record {
   bool accumulate = false;
   std::uint32_t channels = 0;  // of the collective library; 0 = default
   std::uint32_t sms = 0;       // SMs left to the GEMM; 0 = all
+  bool in_place = true;        // all-gathers without a schedule's graph: the own piece lies in the gathered buffer
   bool priority = false;       // communication on a high-priority stream
   Seconds median, min, max;
   std::vector<Span> spans;

@@ -15,11 +15,21 @@
 namespace overlap::calibrate {
 namespace {
 
-using Key = std::tuple<std::string, std::uint32_t, std::uint32_t>;  // kind, members, channels
+struct Key {
+  std::string kind;
+  std::uint32_t members = 0;
+  std::uint32_t channels = 0;
+  bool in_place = false;  // of an all_gather; of others both are one
+  auto operator<=>(const Key&) const = default;
+};
 using Rows = std::vector<const TimedCollective*>;
 
 constexpr std::size_t kSmoothed = 4;  // sizes on either side that a dense table is smoothed over to be scored
 constexpr double kApart = 0.25;       // two rows of one size that differ by more cannot both be right
+
+bool same_use(const CollectiveTable& a, const CollectiveTable& b) {
+  return a.kind == b.kind && a.members == b.members && a.channels == b.channels && a.in_place == b.in_place;
+}
 
 double at_size(const CollectiveTable& t, double bytes) {
   std::size_t i = 1;
@@ -100,11 +110,16 @@ std::vector<CollectiveKnot> knots_of(const Rows& rows) {
 
 CollectiveTable table_of(const Key& key, const Rows& rows, std::uint32_t channels) {
   CollectiveTable t;
-  t.kind = std::get<0>(key);
-  t.members = std::get<1>(key);
-  t.channels = std::get<2>(key) == 0 ? channels : std::get<2>(key);
+  t.kind = key.kind;
+  t.members = key.members;
+  t.channels = key.channels == 0 ? channels : key.channels;
+  t.in_place = key.in_place;
   t.knots = knots_of(rows);
   return t;
+}
+
+std::string name_of(const Key& key) {
+  return fmt::format("{} of {}{}", key.kind, key.members, key.in_place ? " in place" : "");
 }
 
 // Start and rate of rows of 1 MiB and more (of all, where fewer than three are), robust, in logarithms of time.
@@ -131,7 +146,7 @@ void add_line(Fit& fit, const Key& key, const Rows& all) {
     }
   };
   const Solution s = solve(p);
-  const std::string name = fmt::format("{} of {}", std::get<0>(key), std::get<1>(key));
+  const std::string name = name_of(key);
   const auto n = static_cast<std::uint32_t>(rows.size());
   const double alpha = std::exp(s.p[0]) * 1e6, rate = std::exp(s.p[1]) / 1e9;
   fit.coefficients.push_back({name + ": start", alpha, alpha * s.sigma[0], "us", "rows of 1 MiB and more", n, 0});
@@ -143,9 +158,8 @@ void score(const Key& key, const Rows& rows, const Device& base, std::vector<dou
            std::vector<double>& after) {
   const CollectiveTable* old = nullptr;
   for (const CollectiveTable& t : base.collectives) {
-    const bool channels =
-        std::get<2>(key) == 0 ? t.channels == base.collective_channels : t.channels == std::get<2>(key);
-    if (t.kind == std::get<0>(key) && t.members == std::get<1>(key) && channels && t.knots.size() > 1) old = &t;
+    const bool channels = key.channels == 0 ? t.channels == base.collective_channels : t.channels == key.channels;
+    if (t.kind == key.kind && t.members == key.members && channels && t.knots.size() > 1) old = &t;
   }
   std::map<double, std::vector<double>> sizes;
   for (const TimedCollective* r : rows) sizes[r->bytes.si()].push_back(r->time.si());
@@ -161,27 +175,38 @@ void score(const Key& key, const Rows& rows, const Device& base, std::vector<dou
   }
 }
 
-// A table of few channels is often measured at large sizes only; below, a collective starts as with the default
-// channels and then moves bytes at the rate of the table's first rows.
-void begin_small(CollectiveTable& t, const Device& device) {
-  constexpr double kSmall = 4096, kMiddle = 524288;
+// A table of few channels is often measured at large sizes only. Below its first row it follows the table that the
+// device had, in proportion; without one, the table of the default channels, and what few channels add there is in
+// proportion to the bytes (measured with 8 and 16 channels from 4 MB on).
+void begin_small(CollectiveTable& t, const Device& base) {
   const CollectiveKnot first = t.knots.front();
-  if (first.bytes.si() <= 2 * kMiddle) return;
-  const auto it = std::find_if(device.collectives.begin(), device.collectives.end(), [&](const CollectiveTable& o) {
-    return o.kind == t.kind && o.members == t.members && o.channels == device.collective_channels &&
-           o.knots.size() > 1 && o.knots.front().bytes.si() <= 2 * kMiddle;
-  });
-  if (it == device.collectives.end()) return;
-  const double start = std::min(at_size(*it, kSmall), first.time.si());
-  const double line = start + (first.time.si() - start) * (kMiddle - kSmall) / (first.bytes.si() - kSmall);
-  const double middle = std::min(std::max(at_size(*it, kMiddle), line), first.time.si());
-  t.knots.insert(t.knots.begin(), {{Bytes(kSmall), Seconds(start)}, {Bytes(kMiddle), Seconds(middle)}});
+  CollectiveTable like = t;
+  const auto find = [&](std::uint32_t channels) {
+    like.channels = channels;
+    return std::find_if(base.collectives.begin(), base.collectives.end(), [&](const CollectiveTable& o) {
+      return same_use(o, like) && o.knots.size() > 1 && o.knots.front().bytes < first.bytes;
+    });
+  };
+  const auto none = base.collectives.end();
+  const auto own = find(t.channels);
+  const auto shape = own != none ? own : find(base.collective_channels);
+  if (shape == none) return;
+  const double there = at_size(*shape, first.bytes.si());
+  const double factor = own != none ? first.time.si() / there : 1;
+  const double each = own != none ? 0 : (first.time.si() - there) / first.bytes.si();
+  std::vector<CollectiveKnot> small;
+  for (const CollectiveKnot& k : shape->knots) {
+    if (k.bytes * 2.0 > first.bytes) break;
+    small.push_back({k.bytes, std::min(k.time * factor + Seconds(each * k.bytes.si()), first.time)});
+  }
+  t.knots.insert(t.knots.begin(), small.begin(), small.end());
 }
 
 // Rows of one size that contradict each other: the one nearer to the line through the neighbours stays.
 std::map<Key, Rows> consistent(Inputs& in) {
   std::map<Key, std::map<double, Rows>> all;
-  for (const TimedCollective& t : in.collectives) all[{t.kind, t.members, t.channels}][t.bytes.si()].push_back(&t);
+  for (const TimedCollective& t : in.collectives)
+    all[{t.kind, t.members, t.channels, t.in_place && t.kind == "all_gather"}][t.bytes.si()].push_back(&t);
   std::map<Key, Rows> out;
   for (auto& [key, sizes] : all) {
     for (auto it = sizes.begin(); it != sizes.end(); ++it) {
@@ -231,14 +256,12 @@ void fit_collectives(Report& report, Device& device) {
       continue;
     }
     add_line(fit, key, rows);
-    begin_small(t, device);
+    begin_small(t, base);
     score(key, rows, base, before, after);
     fit.notes.push_back(fmt::format("{} of {}, {} SMs: {} knots from {} rows, {:.4g} to {:.4g} bytes", t.kind,
                                     t.members, t.channels, t.knots.size(), rows.size(), t.knots.front().bytes.si(),
                                     t.knots.back().bytes.si()));
-    std::erase_if(device.collectives, [&](const CollectiveTable& o) {
-      return o.kind == t.kind && o.members == t.members && o.channels == t.channels;
-    });
+    std::erase_if(device.collectives, [&](const CollectiveTable& o) { return same_use(o, t); });
     device.collectives.push_back(t);
   }
   fit.before = errors_of(before);
@@ -288,12 +311,12 @@ void cross_validate_collectives(Report& report) {
       sum += std::abs(off.back());
     }
     if (off.size() < 3) continue;
-    report.folds.push_back({fmt::format("{} of {}, a size left out", std::get<0>(key), std::get<1>(key)),
-                            errors_of(training), errors_of(off)});
+    report.folds.push_back(
+        {fmt::format("{} of {}, a size left out", key.kind, key.members), errors_of(training), errors_of(off)});
     report.notes.push_back(
-        fmt::format("{} of {}: {} power-of-two sizes left out one by one: mean {:.1f} %, max {:.1f} %{}",
-                    std::get<0>(key), std::get<1>(key), off.size(), 100 * sum / static_cast<double>(off.size()),
-                    100 * worst, order.size() > 40 ? " (each the median of 9 neighbouring sizes)" : ""));
+        fmt::format("{} of {}: {} power-of-two sizes left out one by one: mean {:.1f} %, max {:.1f} %{}", key.kind,
+                    key.members, off.size(), 100 * sum / static_cast<double>(off.size()), 100 * worst,
+                    order.size() > 40 ? " (each the median of 9 neighbouring sizes)" : ""));
   }
 }
 
@@ -306,6 +329,7 @@ void write_collectives(config::Value& value, const Report& report, const Device&
     config::set_member(item, "kind", config::text_value(t.kind));
     config::set_member(item, "members", config::number_value(t.members));
     config::set_member(item, "channels", config::number_value(t.channels));
+    if (t.in_place) config::set_member(item, "in_place", config::bool_value(true));
     config::Value knots;
     knots.kind = config::Value::Kind::array;
     for (const CollectiveKnot& k : t.knots) {
@@ -329,10 +353,12 @@ void write_collectives(config::Value& value, const Report& report, const Device&
       const config::Value* k = o.find("kind");
       const config::Value* m = o.find("members");
       const config::Value* c = o.find("channels");
+      const config::Value* p = o.find("in_place");
       const bool same = k != nullptr && m != nullptr && c != nullptr && k->string == t.kind &&
-                        m->integer == t.members && c->integer == t.channels;
+                        m->integer == t.members && c->integer == t.channels &&
+                        (p != nullptr && p->boolean) == t.in_place;
       if (same && std::none_of(report.inputs.collectives.begin(), report.inputs.collectives.end(), [&](const auto& r) {
-            return r.kind == t.kind && r.members == t.members &&
+            return r.kind == t.kind && r.members == t.members && (r.in_place && r.kind == "all_gather") == t.in_place &&
                    (r.channels == t.channels || (r.channels == 0 && t.channels == device.collective_channels));
           })) {
         item = o;

@@ -78,6 +78,7 @@ std::vector<TimedCollective> collectives_of(const RecordSet& set, const Device& 
     t.kind = part.kind;
     t.members = 2;
     t.channels = r.channels;
+    t.in_place = r.in_place;
     t.bytes = Bytes(part.bytes);
     t.time = Seconds(std::max(0.5e-6, r.median.si() - rest));
     t.at = in.place_of(r.where);

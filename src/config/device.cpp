@@ -113,6 +113,8 @@ CollectiveTable read_collective(const Cursor& at) {
   t.kind = kKinds[o.at("kind").choice(kKinds)];
   t.members = static_cast<std::uint32_t>(o.at("members").integer(2, 1 << 20));
   t.channels = o.at("channels").count(1024);
+  if (o.has("in_place")) t.in_place = o.at("in_place").boolean();
+  if (t.in_place && t.kind != "all_gather") o.at("in_place").fail("only an all_gather has a table in place");
   for (const Cursor& c : o.at("knots").items()) {
     const Object knot(c, config::knot_keys());
     const CollectiveKnot k{knot.at("bytes").bytes(), knot.at("time").time()};

@@ -45,7 +45,7 @@ constexpr Keys kStream[] = {
     "join",        "remote_join",  "race_window", "kernel_gap",   "satisfied_wait",   "local_wait",
     "remote_wait", "copy_start",   "copy_gap",    "release_join", "collective_start", "collective_gap",
     "copy_event",  "kernel_event", "source"};
-constexpr Keys kCollective[] = {"kind", "members", "channels", "knots", "source"};
+constexpr Keys kCollective[] = {"kind", "members", "channels", "in_place", "knots", "source"};
 constexpr Keys kKnot[] = {"bytes", "time"};
 constexpr Keys kSmGroups[] = {"sms", "source"};
 constexpr Keys kPower[] = {"onset", "steady_ratio", "ramp", "source"};

@@ -27,6 +27,13 @@ Value text_value(std::string_view text) {
   return v;
 }
 
+Value bool_value(bool v) {
+  Value out;
+  out.kind = Value::Kind::boolean;
+  out.boolean = v;
+  return out;
+}
+
 Value number_value(double number) {
   Value v;
   v.kind = number == std::floor(number) && std::abs(number) < 1e15 ? Value::Kind::integer : Value::Kind::real;

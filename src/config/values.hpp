@@ -18,5 +18,6 @@ namespace overlap::config {
 void set_member(Value& object, std::string_view path, Value value);
 [[nodiscard]] Value text_value(std::string_view text);
 [[nodiscard]] Value number_value(double v);
+[[nodiscard]] Value bool_value(bool v);
 
 }  // namespace overlap::config

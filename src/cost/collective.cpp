@@ -106,14 +106,45 @@ Seconds table_time(const CollectiveTable& t, Bytes bytes) {
   return a.time + (b.time - a.time) * x;
 }
 
-const CollectiveTable* find_table(const Device& d, const Collective& c, std::size_t members) {
-  const CollectiveTable* best = nullptr;
+// Where a library collective's time comes from: one table, or two and the place between them.
+struct TablePlace {
+  const CollectiveTable* low = nullptr;   // nullptr: the device has no table for it
+  const CollectiveTable* high = nullptr;  // of more channels, where `high_share` is above 0
+  double high_share = 0;
+  double stretch = 1;  // of what lies behind the start, with fewer channels than any table has
+};
+
+// What channels add to a time is in inverse proportion to their number (a channel moves bytes at its own rate).
+TablePlace find_table(const Device& d, const Collective& c, std::size_t members, bool in_place) {
+  std::vector<const CollectiveTable*> fit;
   for (const CollectiveTable& t : d.collectives) {
-    if (t.kind != table_name(c.kind) || t.members != members || t.knots.empty()) continue;
-    if (c.channels != 0 && t.channels == c.channels) return &t;
-    if (best == nullptr || (c.channels == 0 && t.channels == d.collective_channels)) best = &t;
+    if (t.kind == table_name(c.kind) && t.members == members && !t.knots.empty()) fit.push_back(&t);
   }
-  return best;
+  const auto elsewhere = [&](const CollectiveTable* t) { return t->in_place != in_place; };
+  if (std::any_of(fit.begin(), fit.end(), [&](const auto* t) { return !elsewhere(t); })) std::erase_if(fit, elsewhere);
+  if (fit.empty()) return {};
+  const std::uint32_t wanted = c.channels > 0 ? c.channels : d.collective_channels;
+  TablePlace p;
+  for (const CollectiveTable* t : fit) {
+    if (t->channels == wanted) return {t};
+    if (t->channels < wanted && (p.low == nullptr || t->channels > p.low->channels)) p.low = t;
+    if (t->channels > wanted && (p.high == nullptr || t->channels < p.high->channels)) p.high = t;
+  }
+  if (c.channels == 0 || fit.size() == 1) return {fit.front()};
+  if (p.high == nullptr) return {p.low};
+  if (p.low == nullptr) return {p.high, nullptr, 0, static_cast<double>(p.high->channels) / wanted};
+  const auto each = [](std::uint32_t channels) { return 1.0 / channels; };
+  p.high_share = (each(p.low->channels) - each(wanted)) / (each(p.low->channels) - each(p.high->channels));
+  return p;
+}
+
+Seconds time_at(const TablePlace& p, Bytes bytes) {
+  const Seconds low = table_time(*p.low, bytes);
+  if (p.stretch > 1) {
+    const Seconds start = std::min(low, p.low->knots.front().time);
+    return start + (low - start) * p.stretch;
+  }
+  return p.high_share > 0 ? low + (table_time(*p.high, bytes) - low) * p.high_share : low;
 }
 
 }  // namespace
@@ -150,8 +181,11 @@ Demand Pricer::collective(const Op& op, const Collective& c) {
   // The whole buffer: what a member gathers, scatters, reduces or exchanges.
   const bool gathers = c.kind == CollectiveKind::all_gather;
   d.work = graph_.bytes(gathers ? op.writes : op.reads) / (c.kind == CollectiveKind::broadcast ? 1.0 : n);
-  const CollectiveTable* table =
-      c.algorithm == CollectiveAlgorithm::automatic ? find_table(dev, c, members.size()) : nullptr;
+  const bool in_place =
+      gathers && !op.reads.empty() && graph_.slices(op.reads).front().buffer == graph_.slices(op.writes).front().buffer;
+  const TablePlace place =
+      c.algorithm == CollectiveAlgorithm::automatic ? find_table(dev, c, members.size(), in_place) : TablePlace();
+  const CollectiveTable* table = place.low;
   if (members.size() > 1 && d.work.si() > 0) {
     const auto lone = [&](const CollectivePlan& p) {
       Demand r = d;
@@ -203,7 +237,7 @@ Demand Pricer::collective(const Op& op, const Collective& c) {
     d = best.first;
     if (table != nullptr) {
       // The table's time is the lone time: its rate caps the flow, so that other traffic can only slow it.
-      const Seconds t = table_time(*table, d.work);
+      const Seconds t = time_at(place, d.work);
       d.latency = options_.effects.latency ? std::min(t * 0.5, table->knots.front().time) : Seconds();
       d.cap = d.work / (t - d.latency);
     }

@@ -82,6 +82,7 @@ Method read_method(const Cursor& at) {
   Method m;
   m.clock_ratio = number(at, "clock_ratio", 1.0);
   if (m.clock_ratio < 0.1 || m.clock_ratio > 10) at.fail("clock_ratio lies between 0.1 and 10");
+  m.in_place = number(at, "in_place", 1) != 0;
   if (find(at, "race_us")) m.race = Seconds(number(at, "race_us", 0) * 1e-6);
   if (const auto c = find(at, "release_join_us")) {
     const auto us = [&](std::string_view key) { return Seconds(c->member(key).ratio(0, 1e6) * 1e-6); };
@@ -227,6 +228,7 @@ RecordSet read_records(const std::vector<std::string>& paths) {
       if (r.kind == "meta") method = read_method(doc.root());
       if (r.kind == "meta") continue;
       r.method = method;
+      r.in_place = count(doc.root(), "in_place", method.in_place ? 1 : 0) != 0;
       if (r.kind == "contention" && can_replay(r)) {
         add_contention(set, std::move(r), doc.root());
       } else if (read_sustained(set, r, doc.root())) {

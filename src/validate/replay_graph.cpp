@@ -45,7 +45,15 @@ class Program {
     c.channels = static_cast<std::uint16_t>(r_.channels);
     const std::uint64_t in = kind == CollectiveKind::all_gather ? bytes / 2 : bytes;
     const std::uint64_t out = kind == CollectiveKind::reduce_scatter ? bytes / 2 : bytes;
-    const std::array<Slice, 2> reads = {slice(0, in), slice(1, in)}, writes = {slice(0, out), slice(1, out)};
+    const std::array<Slice, 2> writes = {slice(0, out), slice(1, out)};
+    std::array<Slice, 2> reads = {slice(0, in), slice(1, in)};
+    if (kind == CollectiveKind::all_gather && r_.in_place) {
+      for (std::uint32_t i = 0; i < 2; ++i) {
+        reads[i] = writes[i];
+        reads[i].rows = writes[i].rows / 2;
+        reads[i].row = i * reads[i].rows;
+      }
+    }
     const std::array<LaneId, 2> lanes = {lane(0, comm), lane(1, comm)};
     return b_.collective(lanes, c, reads, writes, args(deps, "collective"));
   }

@@ -80,6 +80,59 @@ TEST_CASE("the outlier of two rows of one size is rejected, by what its neighbou
   CHECK(collective_time(d.collectives[0], Bytes(16777216)) == Approx(line_us(16777216) * 1e-6));
 }
 
+TEST_CASE("a table of large sizes alone begins as the device's tables do") {
+  Device d = load_device("h100");
+  CollectiveTable of_all{"reduce_scatter", 2, d.collective_channels, {}};
+  for (const auto& [bytes, us] : {std::pair{4096.0, 2.0}, {1e6, 10.0}, {4e6, 25.0}, {32e6, 80.0}}) {
+    of_all.knots.push_back({Bytes(bytes), Seconds(us * 1e-6)});
+  }
+  CollectiveTable of_eight = of_all;
+  of_eight.channels = 8;
+  for (CollectiveKnot& k : of_eight.knots) k.time *= 1.5;
+  const auto fitted = [&](const std::vector<CollectiveTable>& had) {
+    Report r;
+    for (const double bytes : {32e6, 128e6}) {
+      r.inputs.collectives.push_back({"reduce_scatter", 2, 8, Bytes(bytes), Seconds(bytes * 4e-12), true, {}});
+    }
+    r.inputs.sources.push_back({});
+    Device device = d;
+    device.collectives = had;
+    fit_collectives(r, device);
+    return device.collectives.back();
+  };
+  // 128 us at 32 MB, where the default takes 80: 1.5 us more for each MB, at smaller sizes too.
+  const CollectiveTable from_default = fitted({of_all});
+  CHECK(from_default.channels == 8);
+  REQUIRE(from_default.knots.size() == 5);
+  CHECK(collective_time(from_default, Bytes(4e6)) == Approx(31e-6));
+  CHECK(collective_time(from_default, Bytes(1e6)) == Approx(11.5e-6));
+  // A table of its own: 128 us where it had 120.
+  const CollectiveTable from_own = fitted({of_all, of_eight});
+  REQUIRE(from_own.knots.size() == 5);
+  CHECK(collective_time(from_own, Bytes(4e6)) == Approx(25e-6 * 1.5 * 128 / 120));
+}
+
+TEST_CASE("an all-gather measured in place and out of place makes two tables, other collectives one") {
+  Report r;
+  r.inputs.sources.push_back({});
+  for (const double bytes : {1e6, 8e6}) {
+    for (const bool in_place : {false, true}) {
+      const Seconds t(bytes * (in_place ? 3e-12 : 4e-12));
+      r.inputs.collectives.push_back({"all_gather", 2, 0, Bytes(bytes), t, in_place, {}});
+      r.inputs.collectives.push_back({"all_reduce", 2, 0, Bytes(bytes), t, in_place, {}});
+    }
+  }
+  Device d = load_device("h100");
+  d.collectives.clear();
+  fit_collectives(r, d);
+  REQUIRE(d.collectives.size() == 3);
+  CHECK(collective_time(d.collectives[0], Bytes(8e6)) == Approx(32e-6));
+  CHECK_FALSE(d.collectives[0].in_place);
+  CHECK(collective_time(d.collectives[1], Bytes(8e6)) == Approx(24e-6));
+  CHECK(d.collectives[1].in_place);
+  CHECK(d.collectives[2].kind == "all_reduce");
+}
+
 TEST_CASE("times of a table never fall, whatever the rows say") {
   Report r;
   r.inputs = read_inputs({file("fall.csv",
