@@ -57,7 +57,10 @@ class LongestChain {
  private:
   // The edges of edges_of(), taken together by where they lead. Nothing if an op comes before what it waits for.
   [[nodiscard]] std::optional<Seconds> in_order() const {
-    std::vector<Seconds> date(nodes_);
+    std::vector<Seconds> begins(issue_.empty() ? 0 : n_);
+    std::vector<Seconds> ends(n_);
+    std::vector<Seconds> part_ends(graph_.parts().size());
+    const auto date = [&](const Dep& d) { return d.part.valid() ? part_ends[d.part.index()] : ends[d.op.index()]; };
     last_.assign(graph_.lanes().size(), OpId());
     Seconds longest;
     for (std::uint32_t i = 0; i < n_; ++i) {
@@ -65,33 +68,36 @@ class LongestChain {
       Seconds begin;
       for (const Dep& d : graph_.deps(op.deps)) {
         if (d.op.v >= i) return std::nullopt;
-        begin = std::max(begin, date[done(d)]);
+        begin = std::max(begin, date(d));
       }
       for (const LaneId lane : graph_.lane_refs(op.lanes)) {
         const OpId before = std::exchange(last_[lane.index()], OpId(i));
-        if (!before.valid()) continue;
-        const bool store = demands_.ops[before.index()].kind == DemandKind::store;
-        begin =
-            std::max(begin, store ? date[2 * before.index()] + issue_[before.index()] : date[2 * before.index() + 1]);
+        if (before.valid()) begin = std::max(begin, left_lane(before, begins, ends));
       }
       Seconds end = begin + lone_[i];
       if (const Gemm* g = std::get_if<Gemm>(&op.work)) {
-        const PartTime time(demands_, i, *g);
+        const PartTime times(demands_, i, *g);
         for (std::uint32_t p = g->parts.begin; p < g->parts.end; ++p) {
-          Seconds part = begin + time.of(p);
+          Seconds start = begin;
           for (const Dep& w : graph_.deps(graph_.parts()[p].waits)) {
             if (!(w.op.v < i || (w.op.v == i && w.part.valid() && w.part.v < p))) return std::nullopt;
-            part = std::max(part, date[done(w)] + time.of(p));
+            start = std::max(start, date(w));
           }
-          date[2 * n_ + p] = part;
-          end = std::max(end, part);
+          part_ends[p] = start + times.of(p);
+          end = std::max(end, part_ends[p]);
         }
       }
-      date[2 * std::size_t{i}] = begin;
-      date[2 * std::size_t{i} + 1] = end;
+      if (!begins.empty()) begins[i] = begin;
+      ends[i] = end;
       longest = std::max(longest, end);
     }
     return longest;
+  }
+
+  // When the lanes of an op go on.
+  [[nodiscard]] Seconds left_lane(OpId op, std::span<const Seconds> begins, std::span<const Seconds> ends) const {
+    if (demands_.ops[op.index()].kind != DemandKind::store) return ends[op.index()];
+    return begins[op.index()] + issue_[op.index()];
   }
 
   [[nodiscard]] Seconds in_any_order() const {

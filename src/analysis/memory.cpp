@@ -33,8 +33,12 @@ std::vector<Bytes> peak_scratch(const RunView& run) {
     touch(op.reads, run.timeline.ops[i]);
     touch(op.writes, run.timeline.ops[i]);
     if (const Gemm* gemm = std::get_if<Gemm>(&op.work)) {
+      Range last;
       for (const Part& p : g.parts_of(*gemm)) {
-        for (const Range r : {p.a, p.b, p.c}) touch(r, run.timeline.ops[i]);
+        touch(p.a, run.timeline.ops[i]);
+        if (p.b != last) touch(p.b, run.timeline.ops[i]);  // mostly the same for all
+        touch(p.c, run.timeline.ops[i]);
+        last = p.b;
       }
     }
   }

@@ -131,7 +131,7 @@ std::vector<std::uint32_t> previous_in_lane(const Plan& plan) {
   return previous;
 }
 
-Plan make_plan(const OpGraph& graph, const Demands& demands, bool with_previous) {
+Plan make_plan(const OpGraph& graph, const Demands& demands) {
   const auto ops = static_cast<std::uint32_t>(graph.ops().size());
   Plan plan;
   const std::size_t members = ops == 0 ? 0 : graph.ops().back().lanes.end;  // lane references lie in order of ops
@@ -154,7 +154,6 @@ Plan make_plan(const OpGraph& graph, const Demands& demands, bool with_previous)
     walk.visit_op(i);
   }
   order_by_source(edges, graph.ops().size() + graph.parts().size(), plan);
-  if (with_previous) plan.lane_previous = previous_in_lane(plan);
   return plan;
 }
 

@@ -26,7 +26,6 @@ struct PartState {
 struct Plan {
   std::vector<std::uint32_t> member_op;
   std::vector<std::uint32_t> lane_next;       // next member of the same lane, or kNone
-  std::vector<std::uint32_t> lane_previous;   // previous member, or kNone; empty unless asked for
   std::vector<std::uint32_t> member_pending;  // completions that a member waits for, its lane's previous op included
   std::vector<PartState> parts;               // by PartId; `pending` of parts of tiled Gemms, the rest is the run's
   std::vector<std::uint32_t> successor_begin;
@@ -40,7 +39,7 @@ struct Plan {
 // A dependency on an op that ran on one of the op's devices holds back the member of that device, any other all
 // members. Waits of parts of a Gemm that is not priced as tiles hold back the whole op, and its parts complete with it.
 // Throws CheckError when a dependency or a demand names something that does not exist.
-Plan make_plan(const OpGraph& graph, const Demands& demands, bool with_previous);
+Plan make_plan(const OpGraph& graph, const Demands& demands);
 
 // The previous member of each member's lane, or kNone.
 std::vector<std::uint32_t> previous_in_lane(const Plan& plan);

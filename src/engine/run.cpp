@@ -11,15 +11,14 @@ namespace overlap::engine {
 Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resources, const SimOptions& options)
     : graph_(graph), demands_(demands), resources_(resources), options_(options) {
   check_demands(graph, demands, resources);
-  plan_ = make_plan(graph, demands, !resources.streams.empty());
+  plan_ = make_plan(graph, demands);
   const std::size_t n = graph.ops().size();
   left_ = n;
   const Seconds never(-1.0);
   timeline_.ops.assign(n, {never, never, never, never});
   timeline_.part_ends.assign(graph.parts().size(), never);
-  members_missing_.resize(n);
+  members_missing_.assign(n, 1);
   activity_.assign(n, kNone);
-  for (std::size_t i = 0; i < n; ++i) members_missing_[i] = graph.ops()[i].lanes.size();
   watched_ = options.record_rates || options.check_certificate;
   make_streams();
   for (const FluidResource& f : resources.fluids) capacities_.push_back(f.capacity);
@@ -48,6 +47,7 @@ void Run::make_members() {
   const auto several = [](const Op& o) { return o.lanes.size() > 1; };
   member_times_.assign(graph_.ops().size(), kNone);
   for (std::uint32_t i = 0; i < graph_.ops().size(); ++i) {
+    members_missing_[i] = op(i).lanes.size();
     if (!several(op(i))) continue;
     member_times_[i] = static_cast<std::uint32_t>(timeline_.members.size());
     for (std::uint32_t m = op(i).lanes.begin; m < op(i).lanes.end; ++m) {
@@ -76,7 +76,7 @@ Timeline Run::go() {
 void Run::start_lanes() {
   for (std::uint32_t m = 0; m < plan_.member_op.size(); ++m) {
     if (plan_.member_op[m] == kNone) continue;
-    if (!lane_reached_.empty() && plan_.lane_first[lane_id(m).index()] == m) lane_reached_[m] = 0.0;
+    if (!lanes_.empty() && plan_.lane_first[lane_id(m).index()] == m) reach(m, kNone);
     if (plan_.member_pending[m] == 0) worklist_.push_back(m);
   }
 }
@@ -223,7 +223,7 @@ void Run::leave_lanes(std::uint32_t i) {
   for (std::uint32_t m = op(i).lanes.begin; m < op(i).lanes.end; ++m) {
     const std::uint32_t next = plan_.lane_next[m];
     if (next == kNone) continue;
-    if (!lane_reached_.empty()) lane_reached_[next] = now_;
+    if (!lanes_.empty()) reach(next, i);
     if (--plan_.member_pending[next] == 0) worklist_.push_back(next);
   }
 }
@@ -235,7 +235,7 @@ void Run::complete(std::uint32_t source) {
       if (--plan_.parts[part].pending == 0) part_ready(part);
       continue;
     }
-    if (!lane_reached_.empty()) wait_met(target, source);
+    if (!lanes_.empty()) wait_met(target, source);
     if (--plan_.member_pending[target] == 0) worklist_.push_back(target);
   }
 }

@@ -38,9 +38,6 @@ enum class EventKind : std::uint8_t {
 
 enum class FlowKind : std::uint8_t { op, cohort, store, background };
 
-// What a stream pays for depends on; `gap` is a stand-in for the host.
-enum class LaunchKind : std::uint8_t { kernel, copy, collective, other, gap };
-
 class Run {
  public:
   Run(const OpGraph& graph, const Demands& demands, const Resources& resources, const SimOptions& options);
@@ -77,6 +74,7 @@ class Run {
   void make_streams();
   void wait_met(std::uint32_t member, std::uint32_t source);
   [[nodiscard]] double stream_ready(std::uint32_t member) const;
+  void reach(std::uint32_t member, std::uint32_t behind);
   [[nodiscard]] bool records_event(std::uint32_t i, LaneId lane) const;
   [[nodiscard]] double race_delay(std::uint32_t member) const;
   [[nodiscard]] std::uint64_t tie_of(std::uint32_t member) const;
@@ -207,9 +205,8 @@ class Run {
   std::vector<std::uint32_t> member_times_;     // by op: first entry in timeline_.members; empty when no op has several
 
   // Streams; empty when free.
-  std::vector<double> lane_reached_;  // by member: date at which its lane came to it; < 0 before
-  std::vector<double> late_wait_;     // by member: date at which the last late wait wakes it
-  std::vector<std::uint32_t> satisfied_;
+  std::vector<LaneState> lanes_;
+  std::vector<std::uint32_t> satisfied_;  // by member: waits met before its lane came to it
   std::vector<LaunchKind> launch_kinds_;  // by op
 
   std::vector<Pool> pools_;

@@ -14,6 +14,17 @@ namespace overlap::engine {
 inline constexpr double kBatch = 1e-12;  // dates this close (relative) are one
 inline constexpr double kNever = 1e200;  // no real date is beyond
 
+// What a stream pays for depends on; `gap` is a stand-in for the host.
+enum class LaunchKind : std::uint8_t { kernel, copy, collective, other, gap };
+
+// Where a stream stands.
+struct LaneState {
+  double reached = 0.0;          // date at which it came to `member`
+  double late = -1.0;            // date at which the last wait that was met since wakes it
+  std::uint32_t member = kNone;  // next to start
+  std::uint32_t before = kNone;  // op of the member before
+};
+
 // Place in line for slots.
 struct Claim {
   std::int32_t priority = 0;

@@ -35,12 +35,15 @@ double uniform(std::uint64_t seed, std::uint64_t index) {
 
 void Run::make_streams() {
   if (resources_.streams.empty()) return;
-  const std::size_t members = plan_.member_op.size();
-  lane_reached_.assign(members, -1.0);
-  late_wait_.assign(members, -1.0);
-  satisfied_.assign(members, 0);
+  lanes_.resize(graph_.lanes().size());
+  satisfied_.assign(plan_.member_op.size(), 0);
   launch_kinds_.reserve(graph_.ops().size());
   for (const Op& op : graph_.ops()) launch_kinds_.push_back(std::visit(LaunchKindOf{}, op.work));
+}
+
+// The member's lane comes to it at this date.
+void Run::reach(std::uint32_t member, std::uint32_t behind) {
+  lanes_[lane_id(member).index()] = {now_, -1.0, member, behind};
 }
 
 // One wait of the member was met by `source` at this date. Waits within a lane are free.
@@ -56,12 +59,13 @@ void Run::wait_met(std::uint32_t member, std::uint32_t source) {
     if (other == mine) return;
     local = local || graph_.lane(other).device == device;
   }
-  if (lane_reached_[member] < 0.0 || now_ <= lane_reached_[member]) {
+  LaneState& state = lanes_[mine.index()];
+  if (state.member != member || now_ <= state.reached) {
     ++satisfied_[member];
     return;
   }
   const StreamCosts& costs = resources_.streams[device.index()];
-  late_wait_[member] = std::max(late_wait_[member], now_ + (local ? costs.local_wait : costs.remote_wait).si());
+  state.late = std::max(state.late, now_ + (local ? costs.local_wait : costs.remote_wait).si());
 }
 
 // An op of another lane waits for this one: an event lies behind it.
@@ -75,21 +79,21 @@ bool Run::records_event(std::uint32_t i, LaneId lane) const {
 
 // Date at which the stream is done with the waits and gaps before this member.
 double Run::stream_ready(std::uint32_t member) const {
-  if (lane_reached_.empty()) return now_;
+  if (lanes_.empty()) return now_;
   const LaneId mine = lane_id(member);
   const StreamCosts& costs = resources_.streams[graph_.lane(mine).device.index()];
   const LaunchKind kind = launch_kinds_[plan_.member_op[member]];
-  const bool first = plan_.lane_first[mine.index()] == member;
-  const LaunchKind before = first ? LaunchKind::other : launch_kinds_[plan_.member_op[plan_.lane_previous[member]]];
-  double ready = lane_reached_[member] + satisfied_[member] * costs.satisfied_wait.si();
+  const LaneState& state = lanes_[mine.index()];
+  const LaunchKind before = state.before == kNone ? LaunchKind::other : launch_kinds_[state.before];
+  double ready = state.reached + satisfied_[member] * costs.satisfied_wait.si();
   if (is_kernel(kind) && is_kernel(before)) ready += costs.kernel_gap.si();
   const Seconds event = kind == LaunchKind::copy     ? costs.copy_event
                         : kind == LaunchKind::kernel ? costs.kernel_event
                                                      : Seconds();
-  if (event.si() > 0.0 && kind == before && records_event(plan_.member_op[plan_.lane_previous[member]], mine)) {
+  if (event.si() > 0.0 && kind == before && records_event(state.before, mine)) {
     ready += event.si();
   }
-  double late = late_wait_[member];
+  double late = state.late;
   if (kind == LaunchKind::copy) {
     ready += (before == LaunchKind::copy ? costs.copy_gap : costs.copy_start).si();
     if (late >= 0.0) late += costs.copy_start.si();

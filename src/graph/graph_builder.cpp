@@ -158,7 +158,10 @@ PartId GraphBuilder::part(OpId gemm, const PartSpec& spec) {
   p.rect = spec.rect;
   p.waits = append(spec.waits);
   p.a = append(spec.a);
-  p.b = append(spec.b);
+  // Parts of one Gemm mostly multiply the same B: one range serves them all.
+  const Range before = work.parts.empty() ? Range() : graph_.parts_[work.parts.end - 1].b;
+  const auto known = graph_.slices(before);
+  p.b = std::equal(known.begin(), known.end(), spec.b.begin(), spec.b.end()) ? before : append(spec.b);
   p.c = append(spec.c);
   ++work.parts.end;
   return PartId(graph_.parts_.size() - 1);

@@ -107,7 +107,7 @@ std::vector<Tensor> build_gather(GraphBuilder& b, const ScheduleContext& ctx, co
   const Workload& w = ctx.workload;
   const std::vector<Comm> dirs = comms(ctx);
   const std::size_t chunks = dirs.size() * w.tp * w.tp;
-  b.reserve({.ops = chunks, .parts = chunks, .slices = 5 * chunks, .deps = 2 * chunks});
+  b.reserve({.ops = chunks, .parts = chunks, .slices = 4 * chunks + w.tp, .deps = 2 * chunks});
   const Halves halves = gather_halves(b, w, in, dirs);
   std::vector<Tensor> out = outputs(b, w);
   std::vector<Slice> a;
