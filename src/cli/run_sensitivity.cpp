@@ -41,7 +41,11 @@ void each(std::vector<Move>& out, const std::string& device, std::string_view na
 
 void device_moves(std::vector<Move>& out, const Device& d, DType operand) {
   const auto add = [&](std::string_view name, auto change) { each(out, d.name, name, change); };
-  add("SM count", [](Device& x) { more(x.sms); });
+  add("SM count", [](Device& x) {
+    const std::uint32_t before = x.sms;
+    more(x.sms);
+    if (!x.sm_groups.empty()) x.sm_groups.back() += x.sms - before;
+  });
   add("clock", [](Device& x) { x.clock *= kMore; });
   add(fmt::format("peak {} rate", to_text(operand)), [operand](Device& x) {
     auto& peak = x.peak[static_cast<std::size_t>(operand)];

@@ -115,14 +115,17 @@ std::uint32_t Run::claimable(const Kernel& k) const {
   return k.unstarted - std::min(k.unstarted, theirs);
 }
 
-// Workers that got their SM late run the tiles that they claimed at launch: two each where there are that many.
+// Workers that got their SM late run the tiles that they claimed at launch: two each where there are that many, one
+// where others have taken the rest. Those for whom none is left let their SMs go.
 void Run::start_late_workers(std::uint32_t index, std::uint32_t sms, Seconds delay) {
   const std::uint32_t part = kernels_[index].first_part;
-  std::uint32_t twice = std::min(sms, kernels_[index].tiles - kernels_[index].workers);
+  const std::uint32_t twice = std::min(sms, kernels_[index].tiles - kernels_[index].workers);
+  std::uint32_t left = sms;
   for (const std::uint32_t waves : {2U, 1U}) {
     Kernel& k = kernels_[index];
-    const std::uint32_t count = std::min(waves == 2 ? twice : sms - twice, k.unstarted / waves);
+    const std::uint32_t count = std::min(waves == 2 ? twice : left, k.unstarted / waves);
     if (count == 0) continue;
+    left -= count;
     k.next_worker += count;
     k.warming += count;
     k.unstarted -= count * waves;
@@ -136,6 +139,9 @@ void Run::start_late_workers(std::uint32_t index, std::uint32_t sms, Seconds del
     push(now_ + delay.si(), EventKind::cohort, c, cohorts_[c].generation);
   }
   if (plan_.parts[part].unstarted == 0) close_part(index, part);
+  if (left == 0) return;
+  kernels_[index].next_worker += left;
+  take_back(kernels_[index], left);
 }
 
 void Run::mark_kernel(std::uint32_t index) {

@@ -135,6 +135,26 @@ TEST_CASE("a persistent kernel: late workers bring the two tiles that they claim
   CHECK(end(132 * 6 + 104, 100) == near(10));
 }
 
+TEST_CASE("a persistent kernel ends whatever SMs it gets and when, fewer workers than SMs among them") {
+  // With more SMs than workers, more can come free at once than tiles are left for.
+  for (std::uint32_t tiles = 12; tiles <= 30; ++tiles) {
+    for (std::uint32_t first = 0; first <= 13; ++first) {
+      for (std::uint32_t second = 0; first + second <= 13; ++second) {
+        Bench b(1);
+        const PoolId sms = b.pool(0, 13);
+        b.need(b.fixed({0, 0, 1}, 0.4), sms, first);
+        b.need(b.fixed({0, 1, 1}, 1.7), sms, second);
+        const OpId gemm = b.kernel(
+            {0, 2}, {.parts = {tiles}, .workers = 12, .tile = 1, .pool = sms, .scheduler = TileScheduler::persistent});
+        INFO(tiles << " tiles, " << first << " and " << second << " SMs come late");
+        const double end = end_of(b.run(), gemm);
+        CHECK(end >= tiles / 12.0 - 1e-9);
+        CHECK(end <= 1.7 + (tiles + 11) / 12 + 1 + 1e-9);
+      }
+    }
+  }
+}
+
 TEST_CASE("a persistent kernel gives no SM back while it has tiles, whatever stands in line") {
   Bench b(1);
   const PoolId sms = b.pool(0, 8);
