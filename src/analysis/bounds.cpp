@@ -41,11 +41,13 @@ class LongestChain {
       : graph_(graph), demands_(demands), n_(graph.ops().size()), nodes_(2 * n_ + graph.parts().size()) {
     lone_.reserve(n_);
     LoneTimes lone(demands, resources);
-    for (const Demand& d : demands.ops) lone_.push_back(lone.of(d));
-    if (std::any_of(demands.ops.begin(), demands.ops.end(),
-                    [](const Demand& d) { return d.kind == DemandKind::store; })) {
-      for (const Demand& d : demands.ops) issue_.push_back(lane_time(d, demands, resources));
+    bool stores = false;
+    for (const Demand& d : demands.ops) {
+      lone_.push_back(lone.of(d));
+      stores = stores || d.kind == DemandKind::store;
     }
+    if (!stores) return;
+    for (const Demand& d : demands.ops) issue_.push_back(lane_time(d, demands, resources));
   }
 
   [[nodiscard]] Seconds solve() const {

@@ -1,6 +1,8 @@
 // What a Topology holds, and the strategy that finds its routes. Private to src/topology.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -25,10 +27,16 @@ class Router {
   [[nodiscard]] virtual std::vector<LinkId> find(NodeId a, NodeId b) = 0;
 };
 
-// Routes found so far from one device. Blocks never move, so spans into them stay valid.
+// Routes found so far from one device. Blocks never move, so pointers into them stay valid. A route that is known is
+// read without the lock: its links are stored last.
 struct RouteCache {
+  struct Known {
+    std::atomic<const LinkId*> links = nullptr;
+    std::uint32_t count = 0;
+  };
   std::mutex mutex;
-  std::vector<std::span<const LinkId>> to;  // by destination; sized on first use
+  std::atomic<Known*> to = nullptr;  // routes, once asked for
+  std::unique_ptr<Known[]> routes;   // by destination
   std::deque<std::vector<LinkId>> blocks;
 };
 

@@ -58,10 +58,17 @@ std::vector<LinkId> Topology::route_between(NodeId a, NodeId b) const {
 std::span<const LinkId> Topology::route(DeviceId a, DeviceId b) const {
   if (a == b) return {};
   RouteCache& cache = (*impl_->cache)[a.index()];
+  if (const RouteCache::Known* to = cache.to.load(std::memory_order_acquire)) {
+    const RouteCache::Known& known = to[b.index()];
+    if (const LinkId* links = known.links.load(std::memory_order_acquire)) return {links, known.count};
+  }
   const std::lock_guard lock(cache.mutex);
-  if (cache.to.empty()) cache.to.resize(device_count());
-  std::span<const LinkId>& known = cache.to[b.index()];
-  if (known.empty()) {
+  if (cache.routes == nullptr) {
+    cache.routes = std::make_unique<RouteCache::Known[]>(device_count());
+    cache.to.store(cache.routes.get(), std::memory_order_release);
+  }
+  RouteCache::Known& known = cache.routes[b.index()];
+  if (known.links.load(std::memory_order_relaxed) == nullptr) {
     const auto fixed = impl_->explicit_routes.find({a.v, b.v});
     const std::vector<LinkId> links = fixed != impl_->explicit_routes.end()
                                           ? fixed->second
@@ -74,9 +81,10 @@ std::span<const LinkId> Topology::route(DeviceId a, DeviceId b) const {
     std::vector<LinkId>& block = cache.blocks.back();
     const std::size_t begin = block.size();
     block.insert(block.end(), links.begin(), links.end());
-    known = {block.data() + begin, links.size()};
+    known.count = static_cast<std::uint32_t>(links.size());
+    known.links.store(block.data() + begin, std::memory_order_release);
   }
-  return known;
+  return {known.links.load(std::memory_order_relaxed), known.count};
 }
 
 Seconds Topology::route_latency(DeviceId a, DeviceId b) const {
