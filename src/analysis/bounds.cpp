@@ -218,8 +218,10 @@ Bound rate_bound(const RunView& run) {
 
 Bound cut_bound(const RunView& run) {
   Bound best{BoundKind::cut, {}, ""};
-  for (const CutLimit& cut : run.cuts) {
-    const CutBytes b = cut_bytes(run.graph, run.demands, cut.left);
+  const std::vector<CutBytes> bytes = cut_bytes(run.graph, run.demands, run.cuts);
+  for (std::size_t c = 0; c < run.cuts.size(); ++c) {
+    const CutLimit& cut = run.cuts[c];
+    const CutBytes& b = bytes[c];
     Seconds t;
     if (b.left_to_right > Bytes{}) t = std::max(t, b.left_to_right / cut.left_to_right);
     if (b.right_to_left > Bytes{}) t = std::max(t, b.right_to_left / cut.right_to_left);

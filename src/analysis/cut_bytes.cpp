@@ -7,6 +7,31 @@
 namespace overlap {
 namespace {
 
+// Bytes that go from one device to another.
+struct Piece {
+  DeviceId from;
+  DeviceId to;
+  Bytes bytes;
+};
+
+// Reads, concatenated, go to the writes, concatenated: walk both.
+void pieces_of(const OpGraph& graph, const Op& op, std::vector<Piece>& out) {
+  out.clear();
+  const auto writes = graph.slices(op.writes);
+  std::size_t w = 0;
+  Bytes room = writes.empty() ? Bytes{} : graph.bytes(writes[0]);
+  for (const Slice& r : graph.slices(op.reads)) {
+    Bytes rest = graph.bytes(r);
+    while (rest > Bytes{} && w < writes.size()) {
+      const Bytes b = std::min(rest, room);
+      out.push_back({graph.buffer(r.buffer).device, graph.buffer(writes[w].buffer).device, b});
+      rest -= b;
+      room -= b;
+      if (!(room > Bytes{}) && ++w < writes.size()) room = graph.bytes(writes[w]);
+    }
+  }
+}
+
 class Counter {
  public:
   Counter(const OpGraph& graph, const std::vector<bool>& left) : graph_(graph), left_(left) {}
@@ -23,14 +48,16 @@ class Counter {
     return b;
   }
 
-  // `scale`: wire bytes a byte of the slices (codec).
-  void transfer(const Op& op, const Transfer& t, double scale) {
+  // Copies, and what they carry (on the wire).
+  void copies(std::span<const Piece> pieces, double scale) {
+    for (const Piece& p : pieces)
+      if (is_left(p.from) != is_left(p.to)) cross(is_left(p.from), p.bytes * scale);
+  }
+
+  // Multicast or reduction; `scale`: wire bytes a byte of the slices (codec).
+  void fan(const Op& op, const Transfer& t, double scale) {
     const auto reads = graph_.slices(op.reads);
     const auto writes = graph_.slices(op.writes);
-    if (t.fan == Fan::copy) {
-      copy(reads, writes, scale);
-      return;
-    }
     // Multicast: each byte read on one side crosses once when anyone on the other side wants it. Reduce: mirrored.
     const std::span<const Slice> one = t.fan == Fan::multicast ? reads : writes;
     const std::span<const Slice> many = t.fan == Fan::multicast ? writes : reads;
@@ -86,22 +113,6 @@ class Counter {
     for (const Slice& s : slices) b += graph_.bytes(s);
     return b;
   }
-  // Reads, concatenated, go to the writes, concatenated: walk both.
-  void copy(std::span<const Slice> reads, std::span<const Slice> writes, double scale) {
-    std::size_t w = 0;
-    Bytes room = writes.empty() ? Bytes{} : graph_.bytes(writes[0]);
-    for (const Slice& r : reads) {
-      Bytes rest = graph_.bytes(r);
-      while (rest > Bytes{} && w < writes.size()) {
-        const Bytes b = std::min(rest, room);
-        if (is_left(r) != is_left(writes[w])) cross(is_left(r), b * scale);
-        rest -= b;
-        room -= b;
-        if (!(room > Bytes{}) && ++w < writes.size()) room = graph_.bytes(writes[w]);
-      }
-    }
-  }
-
   const OpGraph& graph_;
   const std::vector<bool>& left_;
   CutBytes out_;
@@ -127,18 +138,29 @@ std::vector<Bytes> resource_bytes(const Demands& demands, const Resources& resou
   return bytes;
 }
 
-CutBytes cut_bytes(const OpGraph& graph, const Demands& demands, const std::vector<bool>& left) {
-  Counter counter(graph, left);
+std::vector<CutBytes> cut_bytes(const OpGraph& graph, const Demands& demands, std::span<const CutLimit> cuts) {
+  std::vector<Counter> counters;
+  for (const CutLimit& cut : cuts) counters.emplace_back(graph, cut.left);
+  std::vector<Piece> pieces;
   for (std::size_t i = 0; i < graph.ops().size(); ++i) {
     const Op& op = graph.ops()[i];
-    if (const Collective* c = std::get_if<Collective>(&op.work)) counter.collective(op, *c);
-    if (const Transfer* t = std::get_if<Transfer>(&op.work)) {
-      const Bytes sliced = graph.bytes(op.reads);
-      const double scale = t->codec == Codec::none || !(sliced > Bytes{}) ? 1.0 : demands.ops[i].work / sliced;
-      counter.transfer(op, *t, std::min(1.0, scale));
+    if (const Collective* c = std::get_if<Collective>(&op.work))
+      for (Counter& counter : counters) counter.collective(op, *c);
+    const Transfer* t = std::get_if<Transfer>(&op.work);
+    if (t == nullptr) continue;
+    const Bytes sliced = graph.bytes(op.reads);
+    const bool coded = t->codec != Codec::none && sliced > Bytes{};
+    const double scale = coded ? std::min(1.0, demands.ops[i].work / sliced) : 1.0;
+    if (t->fan == Fan::copy) {
+      pieces_of(graph, op, pieces);
+      for (Counter& counter : counters) counter.copies(pieces, scale);
+    } else {
+      for (Counter& counter : counters) counter.fan(op, *t, scale);
     }
   }
-  return counter.result();
+  std::vector<CutBytes> out;
+  for (const Counter& counter : counters) out.push_back(counter.result());
+  return out;
 }
 
 }  // namespace overlap

@@ -1,11 +1,10 @@
 // Bytes by resource and across cuts.
 #pragma once
 
+#include <span>
 #include <vector>
 
-#include "overlap/demand.hpp"
-#include "overlap/engine.hpp"
-#include "overlap/op_graph.hpp"
+#include "overlap/analysis.hpp"
 
 namespace overlap {
 
@@ -18,7 +17,7 @@ struct CutBytes {
   Bytes left_to_right;
   Bytes right_to_left;
 };
-// Bytes that must cross the cut whatever the algorithm of a collective: a reduced or multicast byte crosses once.
-CutBytes cut_bytes(const OpGraph& graph, const Demands& demands, const std::vector<bool>& left);
+// Bytes that must cross each cut whatever the algorithm of a collective: a reduced or multicast byte crosses once.
+std::vector<CutBytes> cut_bytes(const OpGraph& graph, const Demands& demands, std::span<const CutLimit> cuts);
 
 }  // namespace overlap

@@ -165,6 +165,7 @@ void FastSolver::place(Index slot) {
 void FastSolver::solve() {
   if (!pending_.empty() || !due_.empty() || !slack_.empty()) {
     ++counters_.solves;
+    ++changes_;
     for (const Index slot : pending_)
       if (!place_at_once(slot, flows_[slot])) place(slot);
     pending_.clear();

@@ -178,6 +178,7 @@ void FastSolver::set_cap(FlowId id, Bandwidth cap) {
     mark(flow.group);
   } else {
     touch(flow.group);
+    ++changes_;
     level_[flow.group] = flow.cap;
     mark_hops(id.v, kNone);
   }

@@ -48,6 +48,11 @@ class FastSolver final : public FlowSolver {
   Bytes remaining(FlowId id) override;
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  // Equal numbers, equal rates of all flows that are live at both dates.
+  [[nodiscard]] std::uint64_t changes() {
+    solve();
+    return changes_;
+  }
 
  private:
   // fast_solver.cpp: flows come and go
@@ -117,6 +122,7 @@ class FastSolver final : public FlowSolver {
 
   Options options_;
   Counters counters_;
+  std::uint64_t changes_ = 0;
   double now_ = 0;
   Index link_count_ = 0;
   std::vector<Link> links_;

@@ -231,6 +231,7 @@ class Run {
   std::vector<std::uint32_t> free_stores_;
   std::vector<TankState> tanks_;  // the last one is for stores without a tank
   std::vector<std::uint32_t> active_tanks_;
+  std::uint64_t rates_seen_ = 0;  // FastSolver::changes() when all of them were looked at
 
   std::vector<PowerState> power_;  // by device; empty without caps
   std::vector<std::uint32_t> dirty_power_;

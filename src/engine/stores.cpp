@@ -96,14 +96,17 @@ void Run::settle_tank(std::uint32_t tank) {
 // True when something changed that others must see at this date: an issue ended or a cap moved.
 bool Run::update_tanks() {
   bool changed = false;
+  const std::uint64_t rates = fast_ != nullptr ? fast_->changes() : rates_seen_ + 1;
   for (std::size_t n = 0; n < active_tanks_.size(); ++n) {
     TankState& t = tanks_[active_tanks_[n]];
-    const bool moved = std::any_of(t.stores.begin(), t.stores.end(), [this](std::uint32_t index) {
-      const Store& s = stores_[index];
-      return s.flow.valid() && solver_->rate(s.flow).si() != s.drain_rate;
-    });
+    const bool moved =
+        rates != rates_seen_ && std::any_of(t.stores.begin(), t.stores.end(), [this](std::uint32_t index) {
+          const Store& s = stores_[index];
+          return s.flow.valid() && solver_->rate(s.flow).si() != s.drain_rate;
+        });
     if (moved || t.dirty) changed = update_tank(active_tanks_[n]) || changed;
   }
+  rates_seen_ = rates;
   return changed;
 }
 
