@@ -126,6 +126,11 @@ struct LaunchPlan {
 // named). The graph must be valid (graph_check.hpp).
 LaunchPlan plan_launch(const OpGraph& graph, const DeviceMap& map, const PlanOptions& options);
 
+// The graph as the plan runs it: a Gemm of one library call a part as that many Gemms in its lane, remote stores that a
+// copy kernel does as SM-driven copies, a reduce-scatter by sums as an add on each member. Buffers and lanes are the
+// same. What a measured run is compared with.
+[[nodiscard]] OpGraph as_launched(const OpGraph& graph, const LaunchPlan& plan);
+
 // --- the device half ---------------------------------------------------------------------------------------------
 
 struct GpuOptions {

@@ -100,6 +100,7 @@ struct Device {
   GemmCoefficients gemm;
   StreamCosts stream;
   RemoteStores remote_stores;
+  Bandwidth sm_copy;  // of one SM that copies into or out of a peer's memory; 0: not measured, no limit
   std::vector<CollectiveTable> collectives;
   std::optional<PowerCap> power;
   bool estimate = false;         // labelled estimate: no measurement of this device behind it

@@ -160,7 +160,7 @@ struct Collective {
 
 enum class ElementwiseKind : std::uint8_t {
   copy,        // gather or scatter: reads stacked to writes stacked
-  add,         // writes[0] = sum of all reads (each the shape of the write; in place when the write is among them)
+  add,         // writes[0] = sum of all reads (each the shape of the write, which may be one; or in a peer's memory)
   compress,    // reads -> coded bytes
   decompress,  // coded bytes -> writes
   delay,       // no data: a host gap or a stand-in of known length

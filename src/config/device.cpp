@@ -146,6 +146,7 @@ Device read_device(const Cursor& at) {
   d.hbm_efficiency = o.at("hbm_efficiency").fraction();
   d.copy_engines = o.at("copy_engines").count(1024);
   d.collective_channels = o.at("collective_channels").count(1024);
+  if (o.has("sm_copy")) d.sm_copy = Object(o.at("sm_copy"), config::sm_copy_keys()).at("rate").bandwidth();
   if (o.has("collective_cluster")) d.collective_cluster = o.at("collective_cluster").count(64);
   if (o.has("sm_groups")) {
     const Object groups(o.at("sm_groups"), config::sm_groups_keys());

@@ -19,6 +19,7 @@ constexpr Keys kDevice[] = {"$schema",
                             "hbm",
                             "hbm_efficiency",
                             "copy_engines",
+                            "sm_copy",
                             "dma_2d",
                             "gemm",
                             "stream",
@@ -48,6 +49,7 @@ constexpr Keys kStream[] = {
 constexpr Keys kCollective[] = {"kind", "members", "channels", "in_place", "knots", "source"};
 constexpr Keys kKnot[] = {"bytes", "time"};
 constexpr Keys kSmGroups[] = {"sms", "source"};
+constexpr Keys kSmCopy[] = {"rate", "source"};
 constexpr Keys kPower[] = {"onset", "steady_ratio", "ramp", "source"};
 
 constexpr Keys kWorkloadFile[] = {"$schema", "name", "summary", "source", "notes",   "topologies", "layers",
@@ -90,6 +92,9 @@ KeySet knot_keys() {
 }
 KeySet sm_groups_keys() {
   return {"list of SM groups", kSmGroups};
+}
+KeySet sm_copy_keys() {
+  return {"copy by SMs", kSmCopy};
 }
 KeySet power_keys() {
   return {"power cap", kPower};

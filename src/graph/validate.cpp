@@ -224,10 +224,11 @@ class Validator {
 
   void check(OpId id, const Op& o, const Elementwise& e) {
     const DeviceId d = g_.device_of(o);
-    if (!all_on(o.reads, d) || !all_on(o.writes, d)) at(id, "reads or writes another device's buffer");
+    const bool adds = e.kind == ElementwiseKind::add;  // its terms may lie in peers' memories
+    if (!(adds || all_on(o.reads, d)) || !all_on(o.writes, d)) at(id, "reads or writes another device's buffer");
     if (e.kind == ElementwiseKind::copy && elements(o.reads) != elements(o.writes))
       at(id, "copies a different number of elements than it reads");
-    if (e.kind != ElementwiseKind::add) return;
+    if (!adds) return;
     const auto writes = g_.slices(o.writes);
     if (writes.size() != 1) return at(id, "an add writes one slice");
     for (const Slice& s : g_.slices(o.reads))

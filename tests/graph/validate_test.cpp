@@ -40,6 +40,17 @@ TEST_CASE("a kernel touches its own device only") {
   CHECK(mentions(p.problems(), "another device's buffer"));
 }
 
+TEST_CASE("an add may read its terms out of a peer's memory, and writes to its own") {
+  const auto add = [](std::size_t from, std::size_t to) {
+    Pair p;
+    p.b.elementwise(p.lane(0), {.kind = ElementwiseKind::add}, std::array{p.b.all(p.buf[from])},
+                    std::array{p.b.all(p.buf[to])}, {});
+    return mentions(p.problems(), "another device's buffer");
+  };
+  CHECK_FALSE(add(1, 0));
+  CHECK(add(0, 1));
+}
+
 TEST_CASE("a transfer's device owns an end of it") {
   GraphBuilder b(3);
   const BufferId one = b.buffer(DeviceId(1U), 2, 2, DType::bf16, BufferRole::input, "one");

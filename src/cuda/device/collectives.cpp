@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cuda/collective_pieces.hpp"
+#include "cuda/copy_ctas.hpp"
 #include "cuda/device/program.hpp"
 #include "overlap/error.hpp"
 
@@ -135,7 +136,7 @@ std::function<void()> copies_launch(Machine& m, std::shared_ptr<Call> c) {
     for (std::size_t i = 0; i < c->pieces.copies.size(); ++i) engine_copies(m, c->lanes[i], c->pieces.copies[i]);
     for (std::size_t i = 0; i < sums->size(); ++i) {
       m.use(c->lanes[i]);
-      for (const DeviceSum& s : (*sums)[i]) launch_sum(s, kSumCtas, m.stream(c->lanes[i]));
+      for (const DeviceSum& s : (*sums)[i]) launch_sum(s, cuda::kSumCtas, m.stream(c->lanes[i]));
     }
     if (!c->pieces.spread.empty()) {
       between->meet();

@@ -62,7 +62,6 @@ struct Work {
 Work make_work(Machine& machine, const PlannedOp& op);
 Work make_collective(Machine& machine, const PlannedOp& op);
 Work make_codec(Machine& machine, const PlannedOp& op);
-constexpr std::uint32_t kSumCtas = 128;  // of a collective's sum kernel
 // Pieces of work that ops and collectives share.
 std::vector<DeviceSum> device_sums(const Machine& machine, const std::vector<cuda::SumPiece>& sums);
 std::function<void()> copy_kernel(Machine& machine, LaneId lane, const std::vector<cuda::CopyPiece>& pieces,

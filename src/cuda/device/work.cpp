@@ -5,13 +5,13 @@
 #include <tuple>
 
 #include "cuda/collective_pieces.hpp"
+#include "cuda/copy_ctas.hpp"
 #include "cuda/device/program.hpp"
 #include "overlap/error.hpp"
 
 namespace overlap::gpu {
 namespace {
 
-constexpr std::uint32_t kCopyCtas = 32;  // of a copy kernel that names no number
 constexpr std::uint32_t kElementCtasPerSm = 4;
 
 LibraryGemm::Problem problem_of(const Machine& m, const cuda::Product& p, DType operand, std::uint32_t sms) {
@@ -146,7 +146,7 @@ Work transfer_work(Machine& m, const PlannedOp& planned) {
   const LaneId lane = planned.members[0].lane;
   const auto reads = m.graph.slices(op.reads);
   const auto writes = m.graph.slices(op.writes);
-  const std::uint32_t ctas = t.ctas > 0 ? t.ctas : kCopyCtas;
+  const std::uint32_t ctas = t.ctas > 0 ? t.ctas : cuda::kCopyCtas;
   if (t.fan == Fan::reduce)
     return sums_work(m, lane, cuda::sum_pieces(m.graph, equal_groups(reads, t.ways), writes, t.accumulate), ctas);
   if (t.accumulate) return sums_work(m, lane, cuda::sum_pieces(m.graph, equal_groups(reads, 1), writes, true), ctas);
