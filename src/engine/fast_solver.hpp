@@ -8,7 +8,7 @@
 // When nothing is due, every flow has a saturated resource (or its cap) on which none is faster: the certificate of
 // max-min fairness, hence *the* allocation, whatever the path to it. Processing by increasing level makes the lowest
 // wrong level right for good in each round, so rounds end; a bound on the work falls back on filling from scratch.
-// Memory grows with the largest id of a flow ever started: use numbers again.
+// Memory grows with the largest id of a flow ever started: use numbers again. A FlowSpec is copied.
 // Ties stay where they are. Levels closer than rounding (see `slack`) are equal.
 #pragma once
 

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
       bench::make_case(argv[1], static_cast<bench::Index>(std::atol(argv[2])), std::strtod(argv[3], nullptr));
   const double seconds = argc > 4 ? std::strtod(argv[4], nullptr) : 0;
   const bool plain = argc > 5 && std::string_view(argv[5]) == "plain";
-  bench::Replay replay(c);
+  bench::Replay replay(c, plain);
   const auto capacities = replay.capacities();
   bench::reset_peak();
   const double before = bench::data_kb();
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
       "{} {} n={} jit={} flows={} peak={} runs={} cpu={:.6f} flows/s={:.0f} makespan={:.12g} expected={:.12g} "
       "solver_kb={:.0f} solves={} evaluations={} splits={} moves={} refills={}\n",
       plain ? "plain" : "ours", argv[1], argv[2], argv[3], flows, replay.peak(), m.runs, m.seconds,
-      m.runs * flows / m.seconds, m.makespan, c.expected, bench::peak_data_kb() - before + replay.routes_kb(), k.solves,
+      m.runs * flows / m.seconds, m.makespan, c.expected, bench::peak_data_kb() - before, k.solves,
       k.evaluations, k.splits, k.moves, k.refills);
   return 0;
 }

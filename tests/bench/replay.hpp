@@ -1,5 +1,6 @@
 // Replays a case on a solver: starts flows when their predecessors have ended or at their date. Ids of flows are used
-// again, as the engine does.
+// again, as the engine does. A route is read from the case when a flow starts: the fast solver copies what it needs. A
+// solver that refers to a flow's uses for its life gets a table of them (`keep_routes`).
 #pragma once
 
 #include <algorithm>
@@ -14,9 +15,13 @@ namespace bench {
 
 class Replay {
  public:
-  explicit Replay(const Case& c) : case_(c), waits_(c.flow_waits), ends_(c.flow_route.size(), 0.0) {
-    uses_.reserve(c.route_link.size());
-    for (const Index l : c.route_link) uses_.push_back({overlap::ResourceId(l), 1.0});
+  explicit Replay(const Case& c, bool keep_routes = false)
+      : case_(c), keep_routes_(keep_routes), waits_(c.flow_waits), ends_(c.flow_route.size(), 0.0) {
+    Index longest = 0;
+    for (Index r = 0; r + 1 < c.route_at.size(); ++r) longest = std::max(longest, c.route_at[r + 1] - c.route_at[r]);
+    uses_.resize(keep_routes ? c.route_link.size() : longest);
+    for (std::size_t k = 0; keep_routes && k < uses_.size(); ++k)
+      uses_[k].resource = overlap::ResourceId(c.route_link[k]);
     for (Index f = 0; f < c.flow_route.size(); ++f) {
       if (c.flow_waits[f] > 0) continue;
       (c.flow_start[f] > 0 ? dated_ : first_).push_back(f);
@@ -56,7 +61,6 @@ class Replay {
     for (const double c : case_.capacity) out.emplace_back(c);
     return out;
   }
-  [[nodiscard]] double routes_kb() const { return static_cast<double>(uses_.size() * sizeof(overlap::Use)) / 1024; }
   [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
   [[nodiscard]] std::size_t peak() const { return peak_; }
 
@@ -64,8 +68,12 @@ class Replay {
   template <class Solver>
   void start(Solver& solver, Index f) {
     const Index r = case_.flow_route[f];
+    const Index first = case_.route_at[r];
+    const Index hops = case_.route_at[r + 1] - first;
+    if (!keep_routes_)
+      for (Index k = 0; k < hops; ++k) uses_[k].resource.v = case_.route_link[first + k];
     overlap::FlowSpec spec;
-    spec.uses = {uses_.data() + case_.route_at[r], case_.route_at[r + 1] - case_.route_at[r]};
+    spec.uses = {uses_.data() + (keep_routes_ ? first : 0), hops};
     spec.work = overlap::Bytes(case_.flow_size[f]);
     Index id = static_cast<Index>(flow_of_.size());
     if (free_ids_.empty()) {
@@ -79,7 +87,8 @@ class Replay {
   }
 
   const Case& case_;
-  std::vector<overlap::Use> uses_;
+  bool keep_routes_;
+  std::vector<overlap::Use> uses_;  // of all routes, or of the flow at hand
   std::vector<Index> waits_, first_, dated_;
   std::vector<double> ends_;
   std::vector<overlap::FlowId> finished_;
