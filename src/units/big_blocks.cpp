@@ -1,5 +1,7 @@
 #include "units/big_blocks.hpp"
 
+#include "units/small_blocks.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -124,11 +126,12 @@ bool give(void* at) noexcept {
 }  // namespace overlap::big_blocks
 
 void* operator new(std::size_t bytes) {
-  using namespace overlap::big_blocks;
+  using namespace overlap;
+  bytes = std::max<std::size_t>(bytes, 1);
   for (;;) {
-    if (bytes >= kBigBlock)
-      if (void* at = take(bytes)) return at;
-    if (void* at = std::malloc(std::max<std::size_t>(bytes, 1))) return at;
+    if (bytes >= big_blocks::kBigBlock)
+      if (void* at = big_blocks::take(bytes)) return at;
+    if (void* at = bytes <= small_blocks::kLargest ? small_blocks::take(bytes) : std::malloc(bytes)) return at;
     const std::new_handler handler = std::get_new_handler();
     if (handler == nullptr) throw std::bad_alloc();
     handler();
@@ -136,10 +139,11 @@ void* operator new(std::size_t bytes) {
 }
 
 void operator delete(void* at) noexcept {
-  if (!overlap::big_blocks::give(at)) std::free(at);
+  if (at != nullptr && !overlap::big_blocks::give(at)) overlap::small_blocks::give(at);
 }
-void operator delete(void* at, std::size_t) noexcept {
-  ::operator delete(at);
+void operator delete(void* at, std::size_t bytes) noexcept {
+  if (at == nullptr || bytes > overlap::small_blocks::kLargest) return ::operator delete(at);
+  overlap::small_blocks::give(at, std::max<std::size_t>(bytes, 1));
 }
 
 #endif
