@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
       "{} {} n={} jit={} flows={} peak={} runs={} cpu={:.6f} flows/s={:.0f} makespan={:.12g} expected={:.12g} "
       "solver_kb={:.0f} solves={} evaluations={} splits={} moves={} refills={}\n",
       plain ? "plain" : "ours", argv[1], argv[2], argv[3], flows, replay.peak(), m.runs, m.seconds,
-      m.runs * flows / m.seconds, m.makespan, c.expected, bench::peak_data_kb() - before, k.solves,
-      k.evaluations, k.splits, k.moves, k.refills);
+      m.runs * flows / m.seconds, m.makespan, c.expected, bench::peak_data_kb() - before, k.solves, k.evaluations,
+      k.splits, k.moves, k.refills);
   return 0;
 }
