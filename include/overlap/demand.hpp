@@ -38,6 +38,9 @@ struct Demand {
   Seconds tail;             // from the last byte (tile) to completion as others see it (flag, fence)
   Bytes work;
   Bandwidth cap = Bandwidth(1e300);
+  // Of an op that holds SMs: `cap` is divided by 1 + (beside - 1) times the share of its devices' SMs that run tiles
+  // (of the busiest device).
+  double beside = 1.0;
   double share = 1.0;  // fairness weight: two flows alone on a resource get rates in the ratio of their shares
   Range uses;          // into Demands::uses; many ops may share one range
   Range slots;         // into Demands::slots
@@ -56,6 +59,7 @@ enum class TileScheduler : std::uint8_t {
 struct TileDemand {
   PoolId pool;                // SM pool
   std::uint32_t workers = 0;  // most SMs it uses at once
+  std::uint32_t cluster = 1;  // SMs that it takes together, of one group of the pool (SlotPool::groups)
   TileScheduler scheduler = TileScheduler::dynamic;
   Seconds tile_time;       // of one tile on a machine of its own
   Seconds first_tile;      // extra of the first tile of a worker (fill); part of admission to the first tile

@@ -13,8 +13,8 @@
 // at the next boundary, and an op that needs many SMs at once collects them. A worker with no ready part spins, holding
 // its SM. A static persistent kernel keeps each SM until that worker has run its last tile. A
 // persistent kernel gives none back either while tiles are left; a worker that gets its SM late finds the two tiles
-// (one, where there are fewer) that it claimed at launch, the others are handed out as workers come free. Its workers
-// fill the pool in pairs, group by group in turn; members that need whole clusters find only what that leaves. A part
+// (one, where there are fewer) that it claimed at launch, each in last_wave tile times when it is nearly alone. SMs
+// of a cluster lie in one group; clusters are dealt out a group in turn, and those taken last are left first. A part
 // completes `tail` after its last tile; the kernel frees its last SMs `finish` after the last tile and is complete, as
 // others see it, max(finish, tail) after it.
 //
@@ -89,9 +89,9 @@ enum class SolverKind : std::uint8_t { fast, plain };
 
 struct SimOptions {
   // Decides races that real machines leave open. 0: program order. Otherwise members that are in line for slots with
-  // equal priority and ready time go in an order drawn from the seed, and each member that needs SMs becomes ready
-  // `race_window` late with even odds (launches come in steps), so that ops ready within it race too. Equal seeds,
-  // equal results.
+  // equal priority and ready time go in an order drawn from the seed, and each member of a collective becomes ready
+  // `race_window` late with even odds, so that it races the kernels that become ready up to so much behind it. Equal
+  // seeds, equal results.
   std::uint64_t seed = 0;
   Seconds race_window{};
   SolverKind solver = SolverKind::fast;

@@ -69,6 +69,13 @@ struct LoadDip {
   Seconds loss;
 };
 
+// A library collective beside a GEMM: its SMs wait longer for each load, the way between the devices does not. Alone its
+// rate is r, r^-4 = (rate of the SMs)^-4 + path^-4, beside a GEMM on all SMs the first term grows by slowdown^4.
+struct ChannelCost {
+  Bandwidth path;         // wire bytes that a device sends
+  double slowdown = 1.0;  // 1 = none
+};
+
 // Kernels with their measured GEMMs; or, where no kernel is known, measured GEMMs alone.
 struct KernelTable {
   std::string path;
@@ -84,6 +91,7 @@ struct KernelTable {
   double copy_out = 0.0;
   double copy_in = 0.0;
   LoadDip dip;
+  ChannelCost channel;
   // This project's own kernel, whose parts signal; `fused_parts`: GEMMs with parts run as it, else as the library's.
   KernelModel fused;
   bool fused_parts = false;
@@ -98,8 +106,8 @@ struct KernelTable {
   std::vector<std::vector<Placed>> by_kernel;
 };
 
-// Lines "machine,...", "dip,...", "fused,...", "kernel,...", "reduction,...", "gemm,...", "near,..." as `calibrate`
-// writes them; '#' begins a comment. Throws InputError with file and line.
+// Lines "machine,...", "dip,...", "channel,...", "fused,...", "kernel,...", "reduction,...", "gemm,...", "near,..." as
+// `calibrate` writes them; '#' begins a comment. Throws InputError with file and line.
 std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path);
 std::string to_csv(const KernelTable& table, const std::string& comment);
 

@@ -29,7 +29,6 @@ constexpr std::array kTuned = {
     Tuned{"stream/release_join", "us", 1e-6, 80, 20, OVERLAP_STREAM(release_join)},
     Tuned{"stream/kernel_gap", "us", 1e-6, 10, 2, OVERLAP_STREAM(kernel_gap)},
     Tuned{"stream/satisfied_wait", "us", 1e-6, 10, 2, OVERLAP_STREAM(satisfied_wait)},
-    Tuned{"stream/local_wait", "us", 1e-6, 40, 5, OVERLAP_STREAM(local_wait)},
     Tuned{"stream/remote_wait", "us", 1e-6, 40, 5, OVERLAP_STREAM(remote_wait)},
     Tuned{"stream/copy_start", "us", 1e-6, 20, 1, OVERLAP_STREAM(copy_start)},
     Tuned{"stream/copy_gap", "us", 1e-6, 10, 2, OVERLAP_STREAM(copy_gap)},
@@ -161,8 +160,9 @@ void fit_race(Report& report, Device& device, const Topology& topology, const Re
     std::vector<double> us;
     double before;
   };
-  std::array<Tried, 2> tried = {
-      Tried{"stream/race_window", &StreamCosts::race_window, {0, 2, 4, 5.5, 7, 10, 14, 20, 30}, 0},
+  std::array<Tried, 3> tried = {
+      Tried{"stream/local_wait", &StreamCosts::local_wait, {0.5, 1, 1.7, 2.5, 4, 6}, 0},
+      Tried{"stream/race_window", &StreamCosts::race_window, {0, 1.5, 2.5, 4, 5.5, 7, 10, 15, 30}, 0},
       Tried{"stream/collective_gap", &StreamCosts::collective_gap, {0, 1, 2, 3, 4, 5, 6, 8}, 0},
   };
   double best = race_score(races, device, topology);

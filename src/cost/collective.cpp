@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
 
 #include "cost/pricer.hpp"
 #include "overlap/error.hpp"
+#include "overlap/kernel_table.hpp"
 
 namespace overlap::cost {
 namespace {
@@ -147,6 +149,17 @@ Seconds time_at(const TablePlace& p, Bytes bytes) {
   return p.high_share > 0 ? low + (table_time(*p.high, bytes) - low) * p.high_share : low;
 }
 
+// How much slower the flow of a collective is beside a GEMM on all SMs (ChannelCost); its latency stays as it is.
+double beside_gemm(const Demand& d, CollectiveKind kind, double members, const ChannelCost& c) {
+  if (c.slowdown <= 1.0 || c.path.si() <= 0.0) return 1.0;
+  const double wire = (kind == CollectiveKind::all_reduce ? 2.0 : 1.0) * (members - 1) / members;
+  const Seconds flow = d.work / d.cap;
+  const double part = std::min(1.0, d.work * wire / (d.latency + flow) / c.path);
+  const double p2 = part * part, s2 = c.slowdown * c.slowdown;
+  const double slower = std::sqrt(std::sqrt(s2 * s2 - (s2 * s2 - 1) * p2 * p2));
+  return 1.0 + (slower - 1.0) * ((d.latency + flow) / flow);
+}
+
 }  // namespace
 
 // An event between two collectives of a lane, recorded for others or waited for, keeps the library from preparing the
@@ -255,6 +268,7 @@ Demand Pricer::collective(const Op& op, const Collective& c) {
     // The library forms clusters only of a number of channels that they divide.
     const std::uint32_t cluster = std::max(1U, dev.collective_cluster);
     d.slots = slots(sm_pool(members.front()), channels, channels % cluster == 0 ? cluster : 1);
+    if (table != nullptr && dev.gemm.kernels) d.beside = beside_gemm(d, c.kind, n, dev.gemm.kernels->channel);
   }
   return d;
 }

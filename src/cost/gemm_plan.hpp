@@ -30,6 +30,7 @@ struct GemmPlan {
   std::uint32_t splits = 1;   // of K
   std::uint32_t tiles = 1;    // work items: output tiles times splits
   std::uint32_t workers = 1;  // tiles at once
+  std::uint32_t cluster = 1;  // SMs that workers take together
   Seconds tile_time;          // of each tile, lone
   Seconds first_tile;         // extra before the first tile of a worker
   Seconds finish;             // from the last tile to the end

@@ -121,10 +121,13 @@ void read_line(KernelTable& t, const Line& l) {
   } else if (kind == "dip") {
     l.expect(4);
     t.dip = {l.us(1), l.us(2), l.us(3)};
+  } else if (kind == "channel") {
+    l.expect(3);
+    t.channel = {Bandwidth(l.number(1, 1e-3, 1e6) * 1e9), l.number(2, 1, 100)};
   } else if (kind == "near") {
     read_near(t, l);
   } else {
-    l.fail(fmt::format("'{}' is no kind of line (machine, dip, fused, kernel, reduction, gemm, near)", kind));
+    l.fail(fmt::format("'{}' is no kind of line (machine, dip, channel, fused, kernel, reduction, gemm, near)", kind));
   }
 }
 
@@ -168,6 +171,12 @@ std::string to_csv(const KernelTable& t, const std::string& comment) {
     out += "# dip,load that is free us,length us,time lost us: once, when a device begins to compute\n";
     out += fmt::format("dip,{:.4g},{:.4g},{:.4g}\n", t.dip.after.si() * 1e6, t.dip.length.si() * 1e6,
                        t.dip.loss.si() * 1e6);
+  }
+  if (t.channel.slowdown > 1) {
+    out +=
+        "# channel,wire GB/s of the way between devices,slowdown of a library collective's SMs beside a GEMM on all "
+        "SMs\n";
+    out += fmt::format("channel,{:.4g},{:.4g}\n", t.channel.path.si() / 1e9, t.channel.slowdown);
   }
   if (t.fused.rows > 0) {
     out += "# fused,tile columns,tile rows,time fixed us,wave us,step us,memory: kernel whose parts signal\n";

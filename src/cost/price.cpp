@@ -131,6 +131,7 @@ std::uint32_t Pricer::tile_demand(DeviceId dev, const Gemm& g, const GemmPlan& p
   TileDemand t;
   t.pool = plan.whole ? mma_pool(dev) : sm_pool(dev);
   t.workers = plan.workers;
+  t.cluster = plan.cluster;
   t.scheduler = plan.persistent                ? TileScheduler::persistent
                 : g.max_sms > 0 && !plan.whole ? TileScheduler::carve_out
                                                : TileScheduler::dynamic;

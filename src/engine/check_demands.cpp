@@ -74,6 +74,7 @@ class DemandCheck {
     if (!is_amount(d.latency.si()) || !is_amount(d.tail.si()))
       fail(i, "latency and tail must be finite and not negative");
     if (!is_amount(d.work.si())) fail(i, "work must be finite and not negative");
+    if (!(d.beside >= 1.0) || !is_amount(d.beside)) fail(i, "beside must be at least 1");
     if (!(d.share > 0.0) || !is_amount(d.share)) fail(i, "share must be positive");
     if (!(d.cap.si() > 0.0)) fail(i, "cap must be positive");
     if (d.uses.end > demands_.uses.size() || d.slots.end > demands_.slots.size()) fail(i, "uses or slots out of range");

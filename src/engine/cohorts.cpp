@@ -47,6 +47,9 @@ void Run::set_state(Cohort& c, CohortState state) {
   if (!power_.empty() && (c.state == CohortState::running) != (state == CohortState::running)) {
     load_power(c, state == CohortState::running ? 1.0 : -1.0);
   }
+  if (!load_.empty() && (c.state == CohortState::running) != (state == CohortState::running)) {
+    load_device(c, state == CohortState::running);
+  }
   c.state = state;
 }
 
@@ -103,7 +106,9 @@ void Run::end_cohort(std::uint32_t index) {
       return;
     }
     if (cohorts_[index].own) {
-      start_wave(index, 1.0);
+      // Alone, or nearly, tiles are faster.
+      const bool alone = kernels_[kernel].held <= 2 * count;
+      start_wave(index, alone ? tile_demand(kernels_[kernel].op).last_wave : 1.0);
       return;
     }
     drop_cohort(index);

@@ -50,6 +50,7 @@ void Run::flow_done(FlowId id) {
   retire_flow(id);
   switch (static_cast<FlowKind>(owner & 3U)) {
     case FlowKind::op:
+      if (demand(index).beside > 1.0) std::erase(slowed_, index);
       if (demand(index).tail.si() > 0.0) {
         push(now_ + demand(index).tail.si(), EventKind::op_end, index);
       } else {

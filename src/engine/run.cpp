@@ -33,6 +33,7 @@ Run::Run(const OpGraph& graph, const Demands& demands, const Resources& resource
   make_pools();
   make_tokens();
   make_power();
+  make_load();
   tanks_.resize(resources.tanks.size() + 1);
   for (std::size_t t = 0; t < resources.tanks.size(); ++t) tanks_[t].capacity = resources.tanks[t].capacity.si();
   background_.resize(resources.background.size());
@@ -95,6 +96,7 @@ void Run::settle() {
     }
     if (arbitrate()) continue;
     update_power();
+    update_load();
     if (active_tanks_.empty() || left_ == 0 || !update_tanks()) return;
   }
 }
@@ -198,7 +200,13 @@ void Run::first_byte(std::uint32_t i) {
   } else if (d.kind == DemandKind::store) {
     begin_store(i);
   } else {
-    start_flow(FlowKind::op, i, {uses_of(d), d.share, d.cap, d.work});
+    const bool slowed = d.beside > 1.0;
+    const Bandwidth cap = slowed ? Bandwidth(beside_cap(i)) : d.cap;
+    const FlowId flow = start_flow(FlowKind::op, i, {uses_of(d), d.share, cap, d.work});
+    if (slowed) {
+      activity_[i] = flow.v;
+      slowed_.push_back(i);
+    }
   }
 }
 

@@ -102,10 +102,17 @@ class Run {
   [[nodiscard]] std::uint32_t lacking_token(std::uint32_t op) const;
   [[nodiscard]] std::span<const TokenUse> tokens_of(std::uint32_t op) const;
   [[nodiscard]] bool wants_more(const Kernel& k) const;
-  [[nodiscard]] std::uint32_t room(std::uint32_t pool, std::uint32_t cluster) const;
   [[nodiscard]] std::uint32_t claimable(const Kernel& k) const;
   [[nodiscard]] std::uint32_t wanted(const Kernel& k) const;
   [[nodiscard]] std::uint32_t first_wanting(const Pool& pool) const;
+
+  // groups.cpp
+  void make_groups();
+  [[nodiscard]] std::uint32_t room(std::uint32_t pool, std::uint32_t cluster) const;
+  [[nodiscard]] std::uint32_t granted(const Kernel& k) const;
+  void take_slots(std::uint32_t pool, std::uint32_t count, std::uint32_t cluster, std::vector<std::uint8_t>& places);
+  void give_slots(std::uint32_t pool, std::uint32_t count, std::vector<std::uint8_t>& places);
+  std::vector<std::uint8_t>& places_of(std::uint32_t member);
 
   // tiles.cpp
   void begin_kernel(const Claim& c);
@@ -171,6 +178,12 @@ class Run {
   [[nodiscard]] PowerState* power_of(std::uint32_t kernel);
   [[nodiscard]] double stretch_of(std::uint32_t kernel);
 
+  // beside.cpp
+  void make_load();
+  void load_device(const Cohort& c, bool begins);
+  [[nodiscard]] double beside_cap(std::uint32_t op) const;
+  void update_load();
+
   // flows.cpp
   FlowId start_flow(FlowKind kind, std::uint32_t index, const FlowSpec& spec);
   Bytes cancel_flow(FlowId id);
@@ -213,7 +226,8 @@ class Run {
   std::vector<std::uint32_t> dirty_pools_;
   IndexSet pool_set_;  // empty between uses
   PoolTable pool_table_;
-  std::vector<std::uint32_t> token_begin_;  // by op into token_uses_; empty without tokens
+  std::vector<std::vector<std::uint8_t>> places_;  // by member: groups of the slots it holds; one entry without groups
+  std::vector<std::uint32_t> token_begin_;         // by op into token_uses_; empty without tokens
   std::vector<TokenUse> token_uses_;
   std::vector<std::int64_t> tokens_;
   std::vector<Line> token_lines_;
@@ -235,6 +249,10 @@ class Run {
 
   std::vector<PowerState> power_;  // by device; empty without caps
   std::vector<std::uint32_t> dirty_power_;
+
+  std::vector<std::uint32_t> load_;    // by device: SMs that run tiles; empty when no op is slower beside them
+  std::vector<std::uint32_t> slowed_;  // ops that are slower beside tiles and have a flow
+  bool load_changed_ = false;
 
   std::vector<std::uint32_t> flow_owner_;  // index << 2 | FlowKind
   IdQueue free_flows_;

@@ -24,6 +24,7 @@ void Run::make_pools() {
   pools_.resize(resources_.pools.size());
   pool_set_.resize(pools_.size());
   for (std::uint32_t p = 0; p < pools_.size(); ++p) pools_[p].count = pools_[p].free = resources_.pools[p].count;
+  make_groups();
   pool_table_ = PoolTable(resources_.pools, graph_.devices());
 }
 
@@ -201,11 +202,11 @@ void Run::arbitrate_pool(std::uint32_t p) {
       } else if (!make_kernels_yield(p, c)) {
         break;
       }
-    } else if (k != kNone && pool.free > 0) {
+    } else if (k != kNone && granted(kernels_[k]) > 0) {
       if (kernels_[k].future > 0) {
         split_waves(k);
       } else {
-        give_workers(k, std::min(pool.free, wanted(kernels_[k])));
+        give_workers(k, granted(kernels_[k]));
       }
     } else if (k == kNone || !make_kernels_yield(p, Claim(kernels_[k].claim))) {
       break;
@@ -232,28 +233,10 @@ bool Run::make_kernels_yield(std::uint32_t p, const Claim& c) {
   return pools_[p].free > before;
 }
 
-// Free slots in whole clusters. Workers of tiled kernels came in pairs, a pair a group in turn, and left the rest.
-std::uint32_t Run::room(std::uint32_t p, std::uint32_t cluster) const {
-  const Pool& pool = pools_[p];
-  std::vector<std::uint32_t> left = resources_.pools[p].groups;
-  if (left.empty() || pool.free == pool.count) return pool.free;
-  std::uint32_t taken = pool.count - pool.free;
-  while (taken > 0) {
-    for (std::uint32_t& slots : left) {
-      const std::uint32_t pair = std::min({2U, slots, taken});
-      slots -= pair;
-      taken -= pair;
-    }
-  }
-  std::uint32_t sum = 0;
-  for (const std::uint32_t slots : left) sum += slots / cluster * cluster;
-  return std::max(sum, pool.hole);
-}
-
 bool Run::fits(const Claim& c) const {
   const std::uint32_t i = plan_.member_op[c.member];
   if (demand(i).kind == DemandKind::tiles && tile_demand(i).pool.valid() && total_tiles(i) > 0 &&
-      pools_[tile_demand(i).pool.index()].free == 0) {
+      room(tile_demand(i).pool.v, tile_demand(i).cluster) == 0) {
     return false;
   }
   for (const SlotNeed& need : slots_of(i)) {
@@ -269,9 +252,7 @@ void Run::enter(const Claim& c) {
   const std::uint32_t i = plan_.member_op[c.member];
   take_tokens(i);
   for (const SlotNeed& need : slots_of(i)) {
-    Pool& pool = pools_[pool_of(need, c.member)];
-    pool.free -= need.count;
-    if (need.cluster > 1) pool.hole -= std::min(pool.hole, need.count);
+    take_slots(pool_of(need, c.member), need.count, need.cluster, places_of(c.member));
   }
   admit(c.member);
   if (demand(i).kind == DemandKind::tiles) begin_kernel(c);
@@ -282,9 +263,8 @@ void Run::release_slots(std::uint32_t i) {
   for (std::uint32_t m = op(i).lanes.begin; m < op(i).lanes.end; ++m) {
     for (const SlotNeed& need : slots_of(i)) {
       const std::uint32_t p = pool_of(need, m);
-      Pool& pool = pools_[p];
-      pool.free += need.count;
-      if (need.cluster > 1) pool.hole += need.count;
+      give_slots(p, need.count, places_of(m));
+      const Pool& pool = pools_[p];
       if (!pool.line.empty() || !pool.kernels.empty()) mark_dirty(p);  // else nobody is there to take them
     }
   }

@@ -55,10 +55,10 @@ class Line {
 struct Pool {
   std::uint32_t count = 0;
   std::uint32_t free = 0;
-  std::uint32_t hole = 0;  // free slots, in whole clusters, that an op left among workers of a tiled kernel
   bool dirty = false;
   Line line;
   std::vector<std::uint32_t> kernels;  // resident, with tiles (workers) not started
+  std::vector<std::uint32_t> left;     // free slots of each group; empty: no groups
 };
 
 // A set of indices in order.
@@ -146,6 +146,8 @@ struct Kernel {
   bool persistent = false;  // static
   bool resident = false;    // keeps its SMs while it has tiles for them
   bool dirty = false;
+  std::uint32_t cluster = 1;         // SMs that it takes together
+  std::vector<std::uint8_t> places;  // group of each SM that it holds, the last taken last; empty: no groups
   Claim claim;
 };
 

@@ -102,10 +102,11 @@ double Run::stream_ready(std::uint32_t member) const {
   return kind == LaunchKind::collective ? ready + costs.collective_start.si() : ready;
 }
 
+// A collective behind an op of its lane and a kernel that waits for the same event become ready within microseconds,
+// and either goes first as often: the collective is late with even odds, more than the kernel is behind it.
 double Run::race_delay(std::uint32_t member) const {
   if (options_.seed == 0 || options_.race_window.si() <= 0.0) return 0.0;
-  const std::uint32_t pool = line_of(member);
-  if (pool == kNone || resources_.pools[pool].kind != PoolKind::sm) return 0.0;
+  if (launch_kind(op(plan_.member_op[member])) != LaunchKind::collective) return 0.0;
   return uniform(options_.seed, member) < 0.5 ? options_.race_window.si() : 0.0;
 }
 

@@ -44,6 +44,7 @@ std::uint32_t Run::new_kernel(const Claim& c) {
   k.persistent = d.scheduler == TileScheduler::static_persistent;
   k.resident = d.scheduler == TileScheduler::persistent;
   if (d.pool.valid()) k.pool = d.pool.v;
+  k.cluster = d.cluster;
   activity_[i] = index;
   return index;
 }
@@ -67,7 +68,7 @@ void Run::begin_kernel(const Claim& c) {
     push(now_ + end.si(), EventKind::op_end, i);
   } else if (const std::uint32_t p = kernels_[index].pool; p != kNone) {
     pools_[p].kernels.push_back(index);
-    give_workers(index, std::min(pools_[p].free, wanted(kernels_[index])));
+    give_workers(index, granted(kernels_[index]));
   } else {
     give_workers(index, wanted(kernels_[index]));
   }
@@ -77,10 +78,7 @@ void Run::begin_kernel(const Claim& c) {
 void Run::give_workers(std::uint32_t index, std::uint32_t sms) {
   Kernel& k = kernels_[index];
   k.held += sms;
-  if (k.pool != kNone) {
-    pools_[k.pool].free -= sms;
-    pools_[k.pool].hole = 0;
-  }
+  if (k.pool != kNone) take_slots(k.pool, sms, k.cluster, k.places);
   const std::uint32_t warm = k.persistent ? 0 : std::min(sms, k.returned);
   k.returned -= warm;
   k.idle += warm;
@@ -224,7 +222,7 @@ void Run::hand_out(std::uint32_t index) {
     k.future += count * (waves - 1);
     plan_.parts[part].unstarted -= count * waves;
     if (plan_.parts[part].unstarted == 0) close_part(index, part);
-    start_wave(c, last ? d.last_wave : 1.0);
+    start_wave(c, last && !k.resident ? d.last_wave : 1.0);
   }
 }
 
@@ -252,7 +250,7 @@ void Run::take_back(Kernel& k, std::uint32_t sms) {
   }
   k.held -= sms;
   if (!k.resident) k.returned += sms;
-  pools_[k.pool].free += sms;
+  give_slots(k.pool, sms, k.places);
   mark_dirty(k.pool);
 }
 
@@ -307,7 +305,7 @@ void Run::kernel_done(std::uint32_t index) {
 void Run::free_kernel_slots(std::uint32_t index) {
   Kernel& k = kernels_[index];
   if (k.pool == kNone || k.held == 0) return;
-  pools_[k.pool].free += k.held;
+  give_slots(k.pool, k.held, k.places);
   k.held = k.idle = k.warming = 0;
   mark_dirty(k.pool);
 }

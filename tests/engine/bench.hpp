@@ -33,6 +33,7 @@ struct Tiled {
   double first_tile = 0.0;
   double finish = 0.0;
   double last_wave = 1.0;
+  std::uint32_t cluster = 1;
   std::vector<std::vector<Dep>> waits{};  // by part
 };
 
@@ -105,6 +106,7 @@ class Bench {
     tiles.first_tile = Seconds(t.first_tile);
     tiles.finish = Seconds(t.finish);
     tiles.last_wave = t.last_wave;
+    tiles.cluster = t.cluster;
     tiles.part_tiles.begin = static_cast<std::uint32_t>(demands.part_tiles.size());
     demands.part_tiles.insert(demands.part_tiles.end(), t.parts.begin(), t.parts.end());
     tiles.part_tiles.end = static_cast<std::uint32_t>(demands.part_tiles.size());

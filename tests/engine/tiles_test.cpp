@@ -187,6 +187,41 @@ TEST_CASE("members that need whole clusters do not find them among the SMs that 
   CHECK(begins(4, 8, 4) == near(0.5));
 }
 
+TEST_CASE("a kernel in clusters beside an op takes the groups that have room for one") {
+  // 8 tiles on 8 of 12 SMs while an op holds a cluster of 4 in one of two groups of 6.
+  const auto ends = [](std::uint32_t cluster, double last_wave) {
+    Bench b(1);
+    const PoolId sms = b.pool(0, 12);
+    b.resources.pools[sms.index()].groups = {6, 6};
+    const OpId comm = b.fixed({0, 1}, 10);
+    b.need(comm, sms, 4, 4);
+    const OpId gemm = b.kernel({0, 0}, {.parts = {8},
+                                        .workers = 8,
+                                        .tile = 1,
+                                        .pool = sms,
+                                        .scheduler = TileScheduler::persistent,
+                                        .last_wave = last_wave,
+                                        .cluster = cluster});
+    return end_of(b.run(), gemm);
+  };
+  CHECK(ends(1, 1) == near(1));
+  CHECK(ends(2, 1) == near(1));
+  CHECK(ends(4, 1) == near(2));  // one cluster at once, the other in its place
+  CHECK(ends(4, 0.75) == near(1.75));
+}
+
+TEST_CASE("an op that is slower beside tiles has its own rate again when they are done") {
+  Bench b(1);
+  const PoolId sms = b.pool(0, 8);
+  const OpId comm = b.flow({0, 1}, 100, {}, {}, 10);
+  b.need(comm, sms, 2);
+  b.demand(comm).beside = 2;
+  b.kernel({0, 0}, {.parts = {16}, .workers = 4, .tile = 1, .pool = sms});
+  CHECK(end_of(b.run(), comm) == near(12));  // 4 s at 5 bytes/s, the rest at 10
+  b.kernel({0, 2}, {.parts = {5}, .workers = 1, .tile = 1, .pool = sms});
+  CHECK(end_of(b.run(), comm) == near(12 + 1.0 / 5));  // one SM of 8 for a fifth second: a quarter of the slowdown
+}
+
 TEST_CASE("static workers that are through free their SMs; a last, partly filled wave has its own time") {
   Bench b(1);
   const PoolId sms = b.pool(0, 8);
