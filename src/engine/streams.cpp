@@ -102,12 +102,14 @@ double Run::stream_ready(std::uint32_t member) const {
   return kind == LaunchKind::collective ? ready + costs.collective_start.si() : ready;
 }
 
-// A collective behind an op of its lane and a kernel that waits for the same event become ready within microseconds,
-// and either goes first as often: the collective is late with even odds, more than the kernel is behind it.
+// A collective and a kernel that hang on the same event become ready within microseconds, and either goes first as
+// often: with even odds the collective is late, else its wait for an event is as much shorter.
 double Run::race_delay(std::uint32_t member) const {
-  if (options_.seed == 0 || options_.race_window.si() <= 0.0) return 0.0;
-  if (launch_kind(op(plan_.member_op[member])) != LaunchKind::collective) return 0.0;
-  return uniform(options_.seed, member) < 0.5 ? options_.race_window.si() : 0.0;
+  const double window = options_.race_window.si();
+  if (options_.seed == 0 || window <= 0.0) return 0.0;
+  if (!std::holds_alternative<Collective>(op(plan_.member_op[member]).work)) return 0.0;
+  if (uniform(options_.seed, member) < 0.5) return window;
+  return !lanes_.empty() && lanes_[lane_id(member).index()].late >= 0.0 ? -window : 0.0;
 }
 
 std::uint64_t Run::tie_of(std::uint32_t member) const {
