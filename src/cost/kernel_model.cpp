@@ -212,7 +212,8 @@ GemmPlan plan_from_table(const GemmQuery& q, const KernelTable& t) {
   const auto sms = static_cast<std::uint32_t>(c.sms);
   if (plain) p.cluster = cluster_of(tiles, c.sms);
   p.workers = std::min(p.tiles, sms / p.cluster * p.cluster);
-  p.last_wave = 1 - t.fewer_sms * 0.75;  // of workers that come late and run alone, on about a quarter of the SMs
+  // Workers that come late run alone, on about a quarter of the SMs.
+  if (p.persistent) p.last_wave = 1 - t.fewer_sms * 0.75;
   p.total = Seconds(total);
   double extra = 0;
   if (choice.splits > 1) extra = t.reduction.si() + t.reduction_share * partial_bytes(c, choice.splits) / t.hbm.si();
