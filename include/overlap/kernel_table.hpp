@@ -69,8 +69,8 @@ struct LoadDip {
   Seconds loss;
 };
 
-// A library collective beside a GEMM: its SMs wait longer for each load, the way between the devices does not. Alone its
-// rate is r, r^-4 = (rate of the SMs)^-4 + path^-4, beside a GEMM on all SMs the first term grows by slowdown^4.
+// A library collective beside a GEMM: its SMs wait longer for each load, the way between the devices does not. Alone
+// its rate is r, r^-4 = (rate of the SMs)^-4 + path^-4, beside a GEMM on all SMs the first term grows by slowdown^4.
 struct ChannelCost {
   Bandwidth path;         // wire bytes that a device sends
   double slowdown = 1.0;  // 1 = none
