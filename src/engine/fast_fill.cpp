@@ -5,48 +5,54 @@
 
 namespace overlap::fast {
 
+// Four sums side by side; the order of additions is part of the result. With the resource's own level at 0 its members
+// add nothing to `fixed` and `top`.
 FastSolver::Sums FastSolver::sums(Index l) {
-  // With the resource's own level at 0 its members add nothing to `fixed` and `top`.
   const double own = level_[l];
   level_[l] = 0;
-  const Link& link = links_[l];
-  const double* level = level_.data();
-  const Index* group = link.group();
-  const Index n = link.size;
-  Sums a, b, c, d;
-  // Four sums side by side; the order of additions is part of the result.
-  const auto over_entries = [&](auto add) {
-    Index i = 0;
-    for (; i + 4 <= n; i += 4) {
-      add(a, i);
-      add(b, i + 1);
-      add(c, i + 2);
-      add(d, i + 3);
-    }
-    for (; i < n; ++i) add(a, i);
-  };
-  if (!link.mixed && !link.twice) {
-    over_entries([&](Sums& s, Index i) {
-      const double theirs = level[group[i]];
-      s.fixed += theirs;
-      s.top = theirs > s.top ? theirs : s.top;
-    });
-  } else {
-    over_entries([&](Sums& s, Index i) {
-      const double theirs = level[group[i]];
-      s.fixed += link.demand_of(i) * theirs;
-      s.top = theirs > s.top ? theirs : s.top;
-      s.demand += group[i] == l ? link.demand_of(i) : 0.0;
-    });
-  }
+  const Sums all = links_[l].mixed || links_[l].twice ? sums_of_each(l) : sums_alike(l);
   level_[l] = own;
-  Sums all{(a.fixed + b.fixed) + (c.fixed + d.fixed), (a.demand + b.demand) + (c.demand + d.demand),
-           std::max(std::max(a.top, b.top), std::max(c.top, d.top))};
-  if (!link.mixed && !link.twice) {
-    all.fixed *= link.demand;
-    all.demand = link.demand * groups_[l].members.size;
-  }
   return all;
+}
+
+FastSolver::Sums FastSolver::sums_alike(Index l) const {
+  const Link& link = links_[l];
+  const double* const level = level_.data();
+  const Index* group = link.group();
+  const Index* const end = group + link.size;
+  double a = 0, b = 0, c = 0, d = 0;
+  double top = 0;
+  for (; end - group >= 4; group += 4) {
+    const double w = level[group[0]], x = level[group[1]], y = level[group[2]], z = level[group[3]];
+    a += w;
+    b += x;
+    c += y;
+    d += z;
+    top = std::max(top, std::max(std::max(w, x), std::max(y, z)));
+  }
+  for (; group != end; ++group) {
+    const double theirs = level[*group];
+    a += theirs;
+    top = std::max(top, theirs);
+  }
+  return {((a + b) + (c + d)) * link.demand, link.demand * groups_[l].members.size, top};
+}
+
+FastSolver::Sums FastSolver::sums_of_each(Index l) const {
+  const Link& link = links_[l];
+  Sums part[4];
+  const Index whole = link.size / 4 * 4;
+  for (Index i = 0; i < link.size; ++i) {
+    Sums& s = part[i < whole ? i % 4 : 0];
+    const Index g = link.group()[i];
+    const double theirs = level_[g];
+    s.fixed += link.demand_of(i) * theirs;
+    s.top = std::max(s.top, theirs);
+    s.demand += g == l ? link.demand_of(i) : 0.0;
+  }
+  return {(part[0].fixed + part[1].fixed) + (part[2].fixed + part[3].fixed),
+          (part[0].demand + part[1].demand) + (part[2].demand + part[3].demand),
+          std::max(std::max(part[0].top, part[1].top), std::max(part[2].top, part[3].top))};
 }
 
 void FastSolver::evaluate(Index l) {

@@ -200,21 +200,19 @@ void FastSolver::set_level(Index l, double level) {
 // the load may have reached capacity.
 void FastSolver::propagate(Index l, double change) {
   const double level = level_[l];
-  const Block<Member>& members = groups_[l].members;
-  for (Index i = 0; i < members.size; ++i) {
-    for (const Hop& hop : hops(members.at[i].slot)) {
+  const Member* const members = groups_[l].members.at;
+  const Index count = groups_[l].members.size;
+  Link* const links = links_.data();
+  for (Index i = 0; i < count; ++i) {
+    for (const Hop& hop : hops(members[i].slot)) {
       const Index k = hop.link;
-      if (k == l) continue;
-      Link& link = links_[k];
-      if (link.dirty) continue;
+      Link& link = links[k];
+      if (link.dirty || k == l) continue;
       if (level_[k] == kUnbounded && groups_[k].members.size == 0) {
-        if (link.size == 1)
-          link.load = link.total_demand() * level;
-        else
-          link.load += link.demand_of(hop.at) * change;
+        link.load = link.size == 1 ? link.demand * level : link.load + link.demand_of(hop.at) * change;
         if (link.load <= link.capacity * kClear) continue;
       }
-      mark(k);
+      if (queue(k)) std::push_heap(due_.begin(), due_.end(), later);
     }
   }
 }

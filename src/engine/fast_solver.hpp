@@ -102,6 +102,8 @@ class FastSolver final : public FlowSolver {
   bool sweep(double from, bool rising);
   void note_done(Index link, double level);
   Sums sums(Index link);
+  [[nodiscard]] Sums sums_alike(Index link) const;
+  [[nodiscard]] Sums sums_of_each(Index link) const;
 
   // fast_refill.cpp
   void refill();
