@@ -40,6 +40,8 @@ void Run::take_slots(std::uint32_t p, std::uint32_t count, std::uint32_t cluster
   Pool& pool = pools_[p];
   pool.free -= count;
   if (pool.left.empty()) return;
+  places.resize(places.size() + count);
+  std::uint8_t* place = places.data() + places.size() - count;
   for (cluster = std::max(2U, cluster); count > 0; cluster = std::max(1U, cluster / 2)) {
     for (bool taken = true; taken && count > 0;) {
       taken = false;
@@ -48,7 +50,12 @@ void Run::take_slots(std::uint32_t p, std::uint32_t count, std::uint32_t cluster
         const std::uint32_t n = std::min(cluster, count);
         pool.left[g] -= n;
         count -= n;
-        places.insert(places.end(), n, static_cast<std::uint8_t>(g));
+        if (n == 2) {  // mostly: a call of memset() would cost more
+          place[0] = place[1] = static_cast<std::uint8_t>(g);
+        } else {
+          std::fill_n(place, n, static_cast<std::uint8_t>(g));
+        }
+        place += n;
         taken = true;
       }
     }
