@@ -45,10 +45,12 @@ void Run::take_slots(std::uint32_t p, std::uint32_t count, std::uint32_t cluster
   for (cluster = std::max(2U, cluster); count > 0; cluster = std::max(1U, cluster / 2)) {
     for (bool taken = true; taken && count > 0;) {
       taken = false;
-      for (std::size_t g = 0; g < pool.left.size() && count > 0; ++g) {
-        if (pool.left[g] < cluster) continue;
+      std::uint32_t* const left = pool.left.data();
+      const std::size_t groups = pool.left.size();
+      for (std::size_t g = 0; g < groups && count > 0; ++g) {
+        if (left[g] < cluster) continue;
         const std::uint32_t n = std::min(cluster, count);
-        pool.left[g] -= n;
+        left[g] -= n;
         count -= n;
         if (n == 2) {  // mostly: a call of memset() would cost more
           place[0] = place[1] = static_cast<std::uint8_t>(g);
@@ -67,6 +69,11 @@ void Run::give_slots(std::uint32_t p, std::uint32_t count, std::vector<std::uint
   Pool& pool = pools_[p];
   pool.free += count;
   if (pool.left.empty()) return;
+  if (count == places.size() && pool.free == pool.count) {  // all, as after many a wave
+    pool.left = resources_.pools[p].groups;
+    places.clear();
+    return;
+  }
   for (; count > 0; --count) {
     ++pool.left[places.back()];
     places.pop_back();
