@@ -48,6 +48,7 @@ struct CostOptions {
   NetworkModel network = NetworkModel::fluid;
   Effects effects;
   NetworkPenalties penalties;
+  bool own_kernels = false;  // copies by SMs and codecs are this project's kernels (Device::own_kernels)
 };
 
 // Traffic that is there whatever the schedule does (a neighbour job, a host copy).

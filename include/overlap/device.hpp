@@ -69,6 +69,17 @@ struct StreamCosts {
   Seconds kernel_event;
 };
 
+// What this project's own kernels reach here (`measure` runs them); zero: not measured. They serve where a measured run
+// of ours is replayed (CostOptions::own_kernels); else a kernel copies at the link's rate and a codec has its published
+// one.
+struct OwnKernels {
+  Bandwidth copy;        // of one SM that copies into or out of a peer's memory
+  Bandwidth compress;    // window code, original bytes, a whole kernel
+  Bandwidth decompress;  // the same
+  Seconds compress_start;
+  Seconds decompress_start;
+};
+
 // Stores of a kernel into a peer's memory and the buffer that they wait in after issue. X-Stage (arXiv 2607.23264),
 // measured on GPUs of 148 SMs behind an NVSwitch; stands for every device until its own are measured.
 struct RemoteStores {
@@ -100,7 +111,7 @@ struct Device {
   GemmCoefficients gemm;
   StreamCosts stream;
   RemoteStores remote_stores;
-  Bandwidth sm_copy;  // of one SM that copies into or out of a peer's memory; 0: not measured, no limit
+  OwnKernels own_kernels;
   std::vector<CollectiveTable> collectives;
   std::optional<PowerCap> power;
   bool estimate = false;         // labelled estimate: no measurement of this device behind it

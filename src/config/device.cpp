@@ -127,6 +127,17 @@ CollectiveTable read_collective(const Cursor& at) {
   return t;
 }
 
+OwnKernels read_own_kernels(const Cursor& at) {
+  const Object o(at, config::own_kernels_keys());
+  OwnKernels k;
+  k.copy = o.at("copy").bandwidth();
+  k.compress = o.at("compress").bandwidth();
+  k.decompress = o.at("decompress").bandwidth();
+  k.compress_start = o.at("compress_start").time();
+  k.decompress_start = o.at("decompress_start").time();
+  return k;
+}
+
 PowerCap read_power(const Cursor& at) {
   const Object o(at, config::power_keys());
   return {o.at("onset").time(), o.at("steady_ratio").ratio(1, 10), o.at("ramp").time()};
@@ -146,7 +157,7 @@ Device read_device(const Cursor& at) {
   d.hbm_efficiency = o.at("hbm_efficiency").fraction();
   d.copy_engines = o.at("copy_engines").count(1024);
   d.collective_channels = o.at("collective_channels").count(1024);
-  if (o.has("sm_copy")) d.sm_copy = Object(o.at("sm_copy"), config::sm_copy_keys()).at("rate").bandwidth();
+  if (o.has("own_kernels")) d.own_kernels = read_own_kernels(o.at("own_kernels"));
   if (o.has("collective_cluster")) d.collective_cluster = o.at("collective_cluster").count(64);
   if (o.has("sm_groups")) {
     const Object groups(o.at("sm_groups"), config::sm_groups_keys());

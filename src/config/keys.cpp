@@ -19,7 +19,7 @@ constexpr Keys kDevice[] = {"$schema",
                             "hbm",
                             "hbm_efficiency",
                             "copy_engines",
-                            "sm_copy",
+                            "own_kernels",
                             "dma_2d",
                             "gemm",
                             "stream",
@@ -49,7 +49,7 @@ constexpr Keys kStream[] = {
 constexpr Keys kCollective[] = {"kind", "members", "channels", "in_place", "knots", "source"};
 constexpr Keys kKnot[] = {"bytes", "time"};
 constexpr Keys kSmGroups[] = {"sms", "source"};
-constexpr Keys kSmCopy[] = {"rate", "source"};
+constexpr Keys kOwnKernels[] = {"copy", "compress", "decompress", "compress_start", "decompress_start", "source"};
 constexpr Keys kPower[] = {"onset", "steady_ratio", "ramp", "source"};
 
 constexpr Keys kWorkloadFile[] = {"$schema", "name", "summary", "source", "notes",   "topologies", "layers",
@@ -93,8 +93,8 @@ KeySet knot_keys() {
 KeySet sm_groups_keys() {
   return {"list of SM groups", kSmGroups};
 }
-KeySet sm_copy_keys() {
-  return {"copy by SMs", kSmCopy};
+KeySet own_kernels_keys() {
+  return {"list of our own kernels", kOwnKernels};
 }
 KeySet power_keys() {
   return {"power cap", kPower};

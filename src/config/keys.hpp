@@ -13,7 +13,7 @@ KeySet collective_keys();
 KeySet knot_keys();
 KeySet power_keys();
 KeySet sm_groups_keys();
-KeySet sm_copy_keys();
+KeySet own_kernels_keys();
 
 KeySet workload_file_keys();
 KeySet layer_keys();

@@ -154,7 +154,7 @@ Demand Pricer::transfer(const Op& op, const Transfer& t) {
   if (t.mover == Mover::sm && options_.effects.sm_slots && device(issuer).sms > 0) {
     const std::uint32_t ctas = std::min<std::uint32_t>(std::max<std::uint32_t>(t.ctas, 1), device(issuer).sms);
     d.slots = slots(sm_pool(issuer), ctas);
-    if (const Bandwidth each = device(issuer).sm_copy; each.si() > 0 && from != to)
+    if (const Bandwidth each = device(issuer).own_kernels.copy; options_.own_kernels && each.si() > 0 && from != to)
       d.cap = std::min(d.cap, each * ctas);
   }
   if (d.work.si() <= 0) d.kind = DemandKind::fixed;

@@ -202,7 +202,14 @@ Demand Pricer::elementwise(const Op& op, const Elementwise& e) {
 // A kernel of a codec: its start and its rate, of which the first pass (two writes) or the second (a copy that has a
 // codec) take their shares. The rate is in original bytes; the second pass knows them by what is left of them.
 void Pricer::price_codec(const Op& op, const Elementwise& e, Demand& d) const {
-  const CodecCost& c = codec_cost(e.codec);
+  CodecCost c = codec_cost(e.codec);
+  const OwnKernels& own = device(graph_.device_of(op)).own_kernels;
+  if (options_.own_kernels && e.codec == Codec::window && own.compress.si() > 0 && own.decompress.si() > 0) {
+    c.compress = own.compress;
+    c.decompress = own.decompress;
+    c.compress_start = own.compress_start;
+    c.decompress_start = own.decompress_start;
+  }
   const bool decodes = e.kind == ElementwiseKind::decompress;
   const bool second = e.kind == ElementwiseKind::copy;
   const bool first = e.kind == ElementwiseKind::compress && graph_.slices(op.writes).size() > 1;

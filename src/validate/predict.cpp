@@ -53,7 +53,9 @@ Replay replay(const Record& r, const Device& device, const Topology& topology, c
   Replay out;
   const std::vector<Device> devices(2, device);
   out.graph = validation::graph_of(r, topology, devices);
-  out.priced = price(out.graph, {topology, devices}, options.cost);
+  CostOptions cost = options.cost;
+  cost.own_kernels = !r.graph.empty();
+  out.priced = price(out.graph, {topology, devices}, cost);
   SimOptions sim;
   sim.seed = seed;
   sim.race_window = r.method.race.value_or(device.stream.race_window);
