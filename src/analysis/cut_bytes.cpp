@@ -159,6 +159,7 @@ std::vector<CutBytes> cut_bytes(const OpGraph& graph, const Demands& demands, st
     }
   }
   std::vector<CutBytes> out;
+  out.reserve(counters.size());
   for (const Counter& counter : counters) out.push_back(counter.result());
   return out;
 }

@@ -166,7 +166,7 @@ void fused_partials(GraphBuilder& b, const ScheduleContext& ctx, const LayerInpu
       const PartId part = b.part(
           gemm,
           {.rect = {rows.begin, rows.size, 0, work.n}, .waits = {}, .a = a, .b = in.w[r].slices, .c = std::array{c}});
-      plans[h].ready[r * w.tp + owner.index()] = {{gemm, part}};
+      plans[h].ready[std::size_t{r} * w.tp + owner.index()] = {{gemm, part}};
     }
   }
 }

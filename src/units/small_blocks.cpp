@@ -18,7 +18,7 @@ namespace {
 // Sizes 16, 32, .. 1024, then four to each doubling.
 constexpr std::size_t kStep = 16;
 constexpr std::size_t kEven = 1024;
-constexpr std::size_t kClasses = kEven / kStep + 4 * 6;
+constexpr std::size_t kClasses = kEven / kStep + std::size_t{4} * 6;
 constexpr std::size_t kKept = std::size_t{64} << 10U;  // bytes of a size that stay
 
 constexpr std::size_t size_of_class(std::size_t c) {

@@ -89,6 +89,7 @@ Prediction predict(const Record& r, const Device& device, const Topology& topolo
   std::sort(runs.begin(), runs.end());
   if (seeds == 1) return {runs.front(), runs.front(), runs.front()};
   std::vector<double> times;
+  times.reserve(runs.size());
   for (const Seconds t : runs) times.push_back(t.si());
   return {Seconds(expected_median(times, kMeasuredRuns)), runs.front(), runs.back()};
 }
