@@ -29,7 +29,9 @@ std::uint32_t tile_workers(const TileDemand& t) {
 Seconds waves_time(const TileDemand& t, std::uint64_t tiles, std::uint32_t workers) {
   const std::uint64_t full = tiles / workers;
   const bool rest = tiles % workers != 0;
-  return t.tile_time * static_cast<double>(full) + (rest ? t.tile_time * t.last_wave : Seconds{});
+  // Of a persistent kernel only workers that come late are faster, and alone on the machine none does.
+  const double last = t.scheduler == TileScheduler::persistent ? 1.0 : t.last_wave;
+  return t.tile_time * static_cast<double>(full) + (rest ? t.tile_time * last : Seconds{});
 }
 
 Seconds lane_time(const Demand& d, const Demands& demands, const Resources& resources) {
