@@ -88,7 +88,10 @@ class IdQueue {
   void push(std::uint32_t id) { ids_.push_back(id); }
   std::uint32_t pop() {
     const std::uint32_t id = ids_[first_++];
-    if (2 * first_ >= ids_.size()) {
+    if (first_ == ids_.size()) {
+      ids_.clear();
+      first_ = 0;
+    } else if (first_ >= kFew && 2 * first_ >= ids_.size()) {
       ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(first_));
       first_ = 0;
     }
@@ -96,6 +99,8 @@ class IdQueue {
   }
 
  private:
+  static constexpr std::size_t kFew = 64;  // not worth a move
+
   std::vector<std::uint32_t> ids_;
   std::size_t first_ = 0;  // those before it are taken
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
 namespace bench {
@@ -30,17 +31,34 @@ Index Case::flow(Index r, double size, double start) {
 }
 void Case::finish() {
   next_at.assign(flow_route.size() + 1, 0);
-  for (const auto& [first, then] : edges) {
-    ++next_at[first + 1];
-    ++flow_waits[then];
-  }
+  for (const auto& [first, then] : edges) ++next_at[first + 1];
   for (std::size_t i = 0; i < flow_route.size(); ++i) next_at[i + 1] += next_at[i];
   next.resize(edges.size());
   std::vector<Index> at(next_at.begin(), next_at.end() - 1);
   for (const auto& [first, then] : edges) next[at[first]++] = then;
+  if (edges.size() > flow_route.size()) share_gates();
   edges = {};
+  for (const Index then : next) ++flow_waits[then];
   for (std::size_t i = 0; i < flow_route.size(); ++i)
     if (flow_waits[i] == 0 && flow_start[i] < 0) flow_start[i] = 0;
+}
+
+void Case::share_gates() {
+  std::map<std::vector<Index>, Index> known;
+  std::vector<Index> at{0}, then;
+  for (std::size_t f = 0; f < flow_route.size(); ++f) {
+    const std::vector<Index> list(next.begin() + next_at[f], next.begin() + next_at[f + 1]);
+    const auto [it, fresh] = known.emplace(list, static_cast<Index>(gate_flows.size()));
+    if (fresh) {
+      gate_flows.push_back(0);
+      then.insert(then.end(), list.begin(), list.end());
+      at.push_back(static_cast<Index>(then.size()));
+    }
+    ++gate_flows[it->second];
+    gate_of.push_back(it->second);
+  }
+  next_at = std::move(at);
+  next = std::move(then);
 }
 
 namespace {

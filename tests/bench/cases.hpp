@@ -18,10 +18,13 @@ struct Case {
   std::vector<Index> route_at{0}, route_link;  // links of route r: route_link[route_at[r] .. route_at[r+1])
   std::vector<Index> route_src, route_dst;
   std::vector<Index> flow_route;
-  std::vector<double> flow_size;     // bytes, whole
-  std::vector<double> flow_start;    // date; < 0: when its predecessors have ended
-  std::vector<Index> flow_waits;     // number of predecessors
-  std::vector<Index> next_at, next;  // successors, as routes
+  std::vector<double> flow_size;   // bytes, whole
+  std::vector<double> flow_start;  // date; < 0: when its predecessors have ended
+  // Who waits for whom, by gates: flows with the same successors share one, which opens when the last of them ends.
+  std::vector<Index> gate_of;        // by flow; empty: each flow is a gate of its own, of the same number
+  std::vector<Index> gate_flows;     // number of its flows; empty: 1
+  std::vector<Index> flow_waits;     // number of gates that a flow waits for
+  std::vector<Index> next_at, next;  // successors by gate, as routes
   double expected = -1;              // closed-form makespan where there is one
 
   Index link(double c);
@@ -31,6 +34,8 @@ struct Case {
   void after(Index first, Index then) { edges.emplace_back(first, then); }
   void finish();  // after the last flow
 
+ private:
+  void share_gates();
   std::vector<std::pair<Index, Index>> edges;  // until finish()
 };
 

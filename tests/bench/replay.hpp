@@ -15,8 +15,7 @@ namespace bench {
 
 class Replay {
  public:
-  explicit Replay(const Case& c, bool keep_routes = false)
-      : case_(c), keep_routes_(keep_routes), waits_(c.flow_waits), ends_(c.flow_route.size(), 0.0) {
+  explicit Replay(const Case& c, bool keep_routes = false) : case_(c), keep_routes_(keep_routes) {
     Index longest = 0;
     for (Index r = 0; r + 1 < c.route_at.size(); ++r) longest = std::max(longest, c.route_at[r + 1] - c.route_at[r]);
     uses_.resize(keep_routes ? c.route_link.size() : longest);
@@ -32,6 +31,7 @@ class Replay {
   template <class Solver>
   double run(Solver& solver, double from) {
     waits_ = case_.flow_waits;
+    left_ = case_.gate_flows;
     live_ = peak_ = 0;
     for (const Index f : first_) start(solver, f);
     std::size_t dated = 0;
@@ -45,10 +45,13 @@ class Replay {
       left -= finished_.size();
       live_ -= finished_.size();
       for (const overlap::FlowId id : finished_) {
-        const Index f = flow_of_[id.v];
+        Index gate = flow_of_[id.v];
         free_ids_.push(id.v);
-        ends_[f] = now;
-        for (Index k = case_.next_at[f]; k < case_.next_at[f + 1]; ++k)
+        if (!left_.empty()) {
+          gate = case_.gate_of[gate];
+          if (--left_[gate] > 0) continue;
+        }
+        for (Index k = case_.next_at[gate]; k < case_.next_at[gate + 1]; ++k)
           if (--waits_[case_.next[k]] == 0) start(solver, case_.next[k]);
       }
       if (begin <= now) start(solver, dated_[dated++]);
@@ -61,7 +64,6 @@ class Replay {
     for (const double c : case_.capacity) out.emplace_back(c);
     return out;
   }
-  [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
   [[nodiscard]] std::size_t peak() const { return peak_; }
 
  private:
@@ -72,9 +74,8 @@ class Replay {
     const Index hops = case_.route_at[r + 1] - first;
     if (!keep_routes_)
       for (Index k = 0; k < hops; ++k) uses_[k].resource.v = case_.route_link[first + k];
-    overlap::FlowSpec spec;
-    spec.uses = {uses_.data() + (keep_routes_ ? first : 0), hops};
-    spec.work = overlap::Bytes(case_.flow_size[f]);
+    spec_.uses = {uses_.data() + (keep_routes_ ? first : 0), hops};
+    spec_.work = overlap::Bytes(case_.flow_size[f]);
     Index id = static_cast<Index>(flow_of_.size());
     if (free_ids_.empty()) {
       flow_of_.push_back(f);
@@ -82,15 +83,15 @@ class Replay {
       id = free_ids_.pop();
       flow_of_[id] = f;
     }
-    solver.start(overlap::FlowId(id), spec);
+    solver.start(overlap::FlowId(id), spec_);
     peak_ = std::max(peak_, ++live_);
   }
 
   const Case& case_;
   bool keep_routes_;
+  overlap::FlowSpec spec_;
   std::vector<overlap::Use> uses_;  // of all routes, or of the flow at hand
-  std::vector<Index> waits_, first_, dated_;
-  std::vector<double> ends_;
+  std::vector<Index> waits_, left_, first_, dated_;
   std::vector<overlap::FlowId> finished_;
   std::vector<Index> flow_of_;  // by id
   overlap::engine::IdQueue free_ids_;

@@ -20,7 +20,7 @@ namespace {
 struct Run {
   bench::Case c;
   std::vector<sg::Host*> hosts;
-  std::vector<bench::Index> waits, first, dated;
+  std::vector<bench::Index> waits, left, first, dated;
   std::size_t next_dated = 0, done = 0, runs = 0;
   double from = 0, makespan = 0, begin = 0, cold = 0, seconds = 0;
   std::vector<sg::CommPtr> ended;  // released outside of the completion callback
@@ -45,14 +45,17 @@ struct Run {
 
   void start_all() {
     waits = c.flow_waits;
+    left = c.gate_flows;
     done = next_dated = 0;
     for (const bench::Index f : first) start(f);
     arm();
   }
 
   void completed(bench::Index f) {
-    for (bench::Index k = c.next_at[f]; k < c.next_at[f + 1]; ++k)
-      if (--waits[c.next[k]] == 0) start(c.next[k]);
+    const bench::Index gate = c.gate_of.empty() ? f : c.gate_of[f];
+    if (left.empty() || --left[gate] == 0)
+      for (bench::Index k = c.next_at[gate]; k < c.next_at[gate + 1]; ++k)
+        if (--waits[c.next[k]] == 0) start(c.next[k]);
     if (++done < c.flow_route.size()) return;
     ++runs;
     if (runs == 1) {
