@@ -30,7 +30,7 @@ class Dates {
     Group& group = groups[g];
     if (group.date_list != kNone) {
       List& list = lists_[group.date_list];
-      if (heap_[list.heap_at].date == date) return;
+      if (list.date == date) return;
       if (list.first == list.last) {  // alone: the list itself moves
         const Index other = find(date);
         if (other == kNone) return move(group.date_list, date);
@@ -59,17 +59,17 @@ class Dates {
   struct List {
     Index first = kNone;
     Index last = kNone;
-    Index heap_at = kNone;  // kNone: free
+    Index heap_at = kNone;
+    double date = kFree;
   };
+  static constexpr double kFree = -1;
   static constexpr std::size_t kRecent = 64;
 
   static std::size_t place_of(double date) {
     return (std::bit_cast<std::uint64_t>(date) * 0x9E3779B97F4A7C15ULL) >> 58U;
   }
 
-  [[nodiscard]] bool stands_at(Index l, double date) const {
-    return lists_[l].heap_at != kNone && heap_[lists_[l].heap_at].date == date;
-  }
+  [[nodiscard]] bool stands_at(Index l, double date) const { return lists_[l].date == date; }
 
   Index find(double date) {
     if (last_ != kNone && stands_at(last_, date)) return last_;
@@ -87,7 +87,7 @@ class Dates {
       l = free_.back();
       free_.pop_back();
     }
-    lists_[l] = {kNone, kNone, static_cast<Index>(heap_.size())};
+    lists_[l] = {kNone, kNone, static_cast<Index>(heap_.size()), date};
     last_ = recent_[place_of(date)] = l;
     heap_.push_back({date, l});
     rise(heap_.size() - 1, {date, l});
@@ -97,6 +97,7 @@ class Dates {
   void move(Index l, double date) {
     const std::size_t at = lists_[l].heap_at;
     recent_[place_of(date)] = l;
+    lists_[l].date = date;
     if (date < heap_[at].date)
       rise(at, {date, l});
     else
@@ -115,7 +116,7 @@ class Dates {
 
   void drop(Index l) {
     const std::size_t at = lists_[l].heap_at;
-    lists_[l].heap_at = kNone;
+    lists_[l].date = kFree;
     free_.push_back(l);
     const Node last = heap_.back();
     heap_.pop_back();

@@ -67,7 +67,8 @@ void FastSolver::evaluate(Index l) {
     link.load = s.fixed;
     return;
   }
-  const double level = std::max(0.0, (link.capacity - s.fixed) / s.demand);
+  link.load = link.capacity - s.fixed;
+  const double level = std::max(0.0, link.load / s.demand);
   if (s.top > level * tie || level > link.least_cap) return split(l, s);
   set_level(l, level);
 }
@@ -149,11 +150,11 @@ void FastSolver::split(Index l, const Sums& before) {
     mark_hops(slot, l);
   }
   const Sums s = sums(l);
-  link.load = s.fixed;
+  link.load = s.demand == 0 ? s.fixed : link.capacity - s.fixed;
   if (s.demand == 0)
     level_[l] = kUnbounded;
   else
-    set_level(l, std::max(0.0, (link.capacity - s.fixed) / s.demand));
+    set_level(l, std::max(0.0, link.load / s.demand));
 }
 
 }  // namespace overlap::fast

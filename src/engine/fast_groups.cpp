@@ -39,19 +39,7 @@ void FastSolver::member_sink(Group& group, Index at, Member m) {
 
 // `left` in clock units (work/share).
 void FastSolver::join(Index slot, Index g, double left) {
-  touch(g);
-  Flow& flow = flows_[slot];
-  Group& group = groups_[g];
-  flow.group = g;
-  if (g >= link_count_) {
-    group.solo = slot;
-    group.solo_ends = group.clock + left;
-  } else {
-    links_[g].least_cap = std::min(links_[g].least_cap, flow.cap);
-    const Member m{group.clock + left, slot};
-    group.members.push(pools_.members, m);
-    member_rise(group, group.members.size - 1, m);
-  }
+  enter(slot, flows_[slot], g, left);
   for (const Hop& hop : hops(slot)) links_[hop.link].group()[hop.at] = g;
 }
 
@@ -78,6 +66,7 @@ void FastSolver::move(Index slot, Index g) {
   const Index from = flows_[slot].group;
   touch(from);
   const double left = left_of(flows_[slot]);
+  if (counted_) uncount(slot, from);
   leave(slot);
   join(slot, g, left);
   ++counters_.moves;

@@ -22,6 +22,9 @@ void FastSolver::refill() {
   ++counters_.refills;
   due_.clear();
   slack_.clear();
+  wave_.clear();
+  wave_at_ = 0;
+  dirty_ = 0;
   std::vector<double> taken(link_count_, 0.0);   // bytes/s of the flows held so far
   std::vector<double> rising(link_count_, 0.0);  // demand of those not held yet
   Queue resources;

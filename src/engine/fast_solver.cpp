@@ -1,44 +1,13 @@
 #include "engine/fast_solver.hpp"
 
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <bit>
 
 namespace overlap::fast {
 
 namespace {
 
-// Completions closer than this, relative to the date, form one batch.
-constexpr double kBatch = 1e-12;
 constexpr double kNoCap = 1e299;
-// What leaves a tracked load is rounded down, so that the load stays a bound.
-constexpr double kBitLess = 1 - 0x1p-50;
-
-// Increasing ids. A batch is often one run of them, or two, since flows that end together started together.
-void sort_batch(std::span<FlowId> batch, std::vector<FlowId>& scratch) {
-  const auto fall = std::is_sorted_until(batch.begin(), batch.end());
-  if (fall == batch.end()) return;
-  if (batch.back() < batch.front() && std::is_sorted(fall, batch.end())) {
-    std::rotate(batch.begin(), fall, batch.end());
-    return;
-  }
-  constexpr std::size_t kFew = 128;
-  constexpr std::size_t kMost = 1U << 16U;  // beyond, the scratch would be memory that counts
-  if (batch.size() < kFew || batch.size() > kMost) {
-    std::sort(batch.begin(), batch.end());
-    return;
-  }
-  const Index most = std::max_element(batch.begin(), batch.end())->v;
-  scratch.resize(batch.size());
-  for (unsigned shift = 0; shift < 32 && most >> shift != 0; shift += 8) {  // by digits, the least first
-    std::array<Index, 256> first{};
-    for (const FlowId f : batch) ++first[(f.v >> shift) & 255U];
-    Index at = 0;
-    for (Index& n : first) at += std::exchange(n, at);
-    for (const FlowId f : batch) scratch[first[(f.v >> shift) & 255U]++] = f;
-    std::copy(scratch.begin(), scratch.end(), batch.begin());
-  }
-}
 
 double cap_level(Bandwidth cap, double share) {
   return cap.si() >= kNoCap ? kUnbounded : cap.si() / share;
@@ -56,7 +25,8 @@ FastSolver::FastSolver(std::span<const Bandwidth> capacities, Options options)
 }
 
 void FastSolver::more_slots(Index id) {
-  flows_.resize(std::size_t{id} + 1);
+  slots_ = id + 1;
+  flows_.resize(slots_);
   hops_.resize(flows_.size() << stride_log_);
 }
 
@@ -80,7 +50,7 @@ void FastSolver::widen(Index count) {
 void FastSolver::start(FlowId id, const FlowSpec& spec) {
   if (spec.uses.size() > std::size_t{1} << stride_log_) widen(static_cast<Index>(spec.uses.size()));
   const Index slot = id.v;
-  if (slot >= flows_.size()) more_slots(slot);
+  if (slot >= slots_) more_slots(slot);
   const double share = spec.share;
   Flow& flow = flows_[slot];
   flow.live = true;
@@ -91,55 +61,46 @@ void FastSolver::start(FlowId id, const FlowSpec& spec) {
   const Index first = slot << log;
   Hop* const hops = hops_.data() + first;
   Index count = 0;
+  Link* const links = links_.data();
+  double level = flow.cap;
+  Index holder = kNone;
+  bool alone = true;
   for (const Use& use : spec.uses) {
     const double demand = use.weight * share;
     if (demand == 0) continue;
-    Link& link = links_[use.resource.v];
+    const Index l = use.resource.v;
+    Link& link = links[l];
     const Index n = link.size;
-    if (n > 0 && link.ref()[n - 1] >> log == slot) link.twice = true;
-    hops[count] = {use.resource.v, n};
-    push_entry(link, pools_, first + count++, demand);
-    if (!link.busy) note_busy(use.resource.v);
+    hops[count] = {l, n};
+    if (n == 0) {
+      if (!link.busy) note_busy(l);
+      alone = alone && !link.shared;
+      if (const double lone = link.capacity / demand; lone < level) {
+        level = lone;
+        holder = l;
+      }
+      link.demand = demand;
+      link.size = 1;
+      link.ref()[0] = first + count++;
+    } else {
+      alone = false;
+      link.shared = true;
+      if (link.ref()[n - 1] >> log == slot) link.twice = true;
+      push_entry(link, pools_, first + count++, demand);
+    }
   }
   flow.hop_count = count;
-  pending_.push_back(slot);
+  if (alone)
+    place_alone(slot, holder, level);
+  else
+    pending_.push_back(slot);
 }
 
+// And has room for an entry.
 void FastSolver::note_busy(Index l) {
+  if (links_[l].room == 0) grow(links_[l], pools_);
   links_[l].busy = true;
   busy_.push_back(l);
-}
-
-// Takes the flow's entries out of its resources' lists; what that frees makes saturated resources due.
-void FastSolver::detach(Index slot) {
-  const Index g = flows_[slot].group;
-  const double level = g == kNone ? 0 : level_[g] * kBitLess;
-  for (const Hop& hop : hops(slot)) {
-    const Index l = hop.link;
-    Link& link = links_[l];
-    if (link.size == 1) {
-      remove_entry(link, 0);
-      link.least_cap = kUnbounded;
-      link.load = 0;
-      level_[l] = kUnbounded;
-      continue;
-    }
-    const double carried = link.demand_of(hop.at) * level;
-    const Index moved = remove_entry(link, hop.at);
-    if (moved != kNone) hops_[moved].at = hop.at;
-    link.load -= carried;
-    if (level_[l] != kUnbounded) mark(l);
-  }
-}
-
-void FastSolver::drop(Index slot) {
-  Flow& flow = flows_[slot];
-  if (flow.own != kNone) {
-    free_own_.push_back(flow.own);
-    flow.own = kNone;
-  }
-  flow.live = false;
-  flow.group = kNone;
 }
 
 double FastSolver::left_of(const Flow& flow) const {
@@ -187,59 +148,6 @@ void FastSolver::set_cap(FlowId id, Bandwidth cap) {
 Seconds FastSolver::next_completion() {
   solve();
   return dates_.empty() ? kForever : Seconds(dates_.top_date());
-}
-
-// `g` is without a date.
-void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finished) {
-  Group& group = groups_[g];
-  if (g >= link_count_ || group.members.size == 1) {
-    const Index slot = g >= link_count_ ? group.solo : group.members.at[0].slot;
-    group.solo = kNone;
-    group.members.size = 0;
-    finished.push_back(FlowId(slot));
-    detach(slot);
-    drop(slot);
-    return;
-  }
-  touch(g);
-  // The first one ends now whatever rounding did to the clock.
-  const double until = std::max(group.members.at[0].ends, group.clock + level_[g] * (limit - now_));
-  const std::span<const Member> members(group.members.at, group.members.size);
-  if (std::all_of(members.begin(), members.end(), [until](const Member& m) { return m.ends <= until; })) {
-    group.members.size = 0;
-    const std::size_t first = finished.size();
-    finished.resize(first + members.size());
-    for (std::size_t i = members.size(); i-- > 0;) {  // backwards: entries that came last go without a swap
-      finished[first + i] = FlowId(members[i].slot);
-      detach(members[i].slot);
-      drop(members[i].slot);
-    }
-    return;
-  }
-  do {
-    const Index slot = group.members.at[0].slot;
-    const Member last = group.members.at[--group.members.size];
-    if (group.members.size > 0) member_sink(group, 0, last);
-    finished.push_back(FlowId(slot));
-    detach(slot);
-    drop(slot);
-  } while (group.members.size > 0 && group.members.at[0].ends <= until);
-}
-
-void FastSolver::advance_to(Seconds t, std::vector<FlowId>& finished) {
-  solve();
-  now_ = t.si();
-  const double limit = now_ + kBatch * now_;
-  const auto before = static_cast<std::ptrdiff_t>(finished.size());
-  while (!dates_.empty() && dates_.top_date() <= limit) {
-    for (Index g = dates_.take_first(); g != kNone;) {
-      const Index next = groups_[g].next;
-      groups_[g].date_list = kNone;
-      finish_group(g, limit, finished);
-      g = next;
-    }
-  }
-  sort_batch(std::span(finished).subspan(static_cast<std::size_t>(before)), sorted_);
 }
 
 Bandwidth FastSolver::rate(FlowId id) {

@@ -12,6 +12,7 @@
 // Ties stay where they are. Levels closer than rounding (see `slack`) are equal.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -30,6 +31,7 @@ struct Counters {
   std::uint64_t solves = 0;
   std::uint64_t evaluations = 0;  // of one resource
   std::uint64_t splits = 0;       // evaluations that found a changed membership
+  std::uint64_t sweeps = 0;       // changes of a level that made all above it due
   std::uint64_t moves = 0;        // of one flow between groups
   std::uint64_t refills = 0;      // solves that ended from scratch
 };
@@ -55,7 +57,16 @@ class FastSolver final : public FlowSolver {
   }
 
  private:
-  // fast_solver.cpp: flows come and go
+  struct Due {
+    double level;
+    Index link;
+  };
+  // Order of a heap whose front has the lowest level.
+  static constexpr auto later = [](const Due& a, const Due& b) {
+    return a.level > b.level || (a.level == b.level && a.link > b.link);
+  };
+
+  // fast_solver.cpp: flows come, fast_finish.cpp: and go
   [[gnu::noinline]] void more_slots(Index id);
   [[gnu::noinline]] void widen(Index count);
   [[gnu::noinline]] void note_busy(Index link);
@@ -71,6 +82,7 @@ class FastSolver final : public FlowSolver {
   void touch(Index group);
   void note_touched(Index group);
   void join(Index slot, Index group, double left);
+  void enter(Index slot, Flow& flow, Index group, double left);
   void leave(Index slot);
   void move(Index slot, Index group);
   Index own_group(Index slot);
@@ -78,7 +90,7 @@ class FastSolver final : public FlowSolver {
   void member_rise(Group& group, Index at, Member m);
   void member_sink(Group& group, Index at, Member m);
 
-  // fast_levels.cpp: which resources are due; fast_fill.cpp: one resource
+  // fast_levels.cpp: which resources are due; fast_place.cpp: new flows; fast_fill.cpp: one resource
   struct Sums {
     double fixed = 0;   // bytes/s taken by flows held elsewhere
     double demand = 0;  // of the members, at level 1
@@ -86,13 +98,16 @@ class FastSolver final : public FlowSolver {
   };
   void solve();
   void place(Index slot);
-  bool place_at_once(Index slot, Flow& flow);
+  void place_alone(Index slot, Index holder, double level);
+  bool place_at_once(Index slot);
   [[nodiscard]] bool have_room(Index slot, double level) const;
   void found(Index slot, Flow& flow, Index group);
   void mark(Index link);
   bool queue(Index link);
+  void queue_in_order(Index link);
   void mark_hops(Index slot, Index except);
   bool next_due(Index& link);
+  bool next_of_wave(Index& link);
   void evaluate(Index link);
   void split(Index link, const Sums& s);
   void gather_bounds(Index link, const Sums& s);
@@ -100,17 +115,26 @@ class FastSolver final : public FlowSolver {
   void set_level(Index link, double level);
   void propagate(Index link, double change);
   bool sweep(double from, bool rising);
+  void start_wave(double from);
+  static void sort_nearly_sorted(std::span<Due> list);
   void note_done(Index link, double level);
   Sums sums(Index link);
   [[nodiscard]] Sums sums_alike(Index link) const;
   [[nodiscard]] Sums sums_of_each(Index link) const;
 
+  // fast_counts.cpp
+  void count_all();
+  void count(Index slot, Index group);
+  void uncount(Index slot, Index group);
+  void propagate_counted(Index link, double change);
+
   // fast_refill.cpp
   void refill();
 
-  struct Due {
-    double level;
-    Index link;
+  // What the members of a group use of a resource.
+  struct Used {
+    double demand = 0;  // at level 1
+    Index flows = 0;
   };
   struct Done {
     Index link;
@@ -131,20 +155,30 @@ class FastSolver final : public FlowSolver {
   std::vector<double> level_;  // by group; kUnbounded: holds nobody
   std::vector<Group> groups_;
   std::vector<Index> free_own_;  // groups beyond the resources, to be reused
-  std::vector<Flow> flows_;      // by slot: the caller's id
-  std::vector<Hop> hops_;        // slot << stride_log_, then as many as the flow has
+  Index slots_ = 0;
+  std::vector<Flow> flows_;  // by slot: the caller's id
+  std::vector<Hop> hops_;    // slot << stride_log_, then as many as the flow has
   Index stride_log_ = 0;
   Pools pools_;
   Dates dates_;
   std::vector<Index> pending_;  // started, not placed
   std::vector<Due> due_;        // heap: saturated resources by level
-  std::vector<Index> slack_;    // unsaturated ones: checked when no saturated one is due
-  std::vector<Index> busy_;     // resources with entries, and some that had some
-  std::vector<Done> done_;      // evaluated since the last sweep, in order
-  double swept_ = kUnbounded;   // resources at this level or above are due or in done_
+  std::vector<Due> wave_;       // more of them, from wave_at_ on in order: those of the last sweeps
+  std::size_t wave_at_ = 0;
+  std::vector<Index> slack_;  // unsaturated ones: checked when no saturated one is due
+  std::vector<Index> busy_;   // resources with entries, and some that had some
+  std::vector<Done> done_;    // evaluated since the last sweep, in order
+  // Of at most kFew resources, from the first large group on (`counted_`):
+  static constexpr Index kFew = 64;
+  [[nodiscard]] static std::uint64_t bit(Index link) { return std::uint64_t{1} << (link % kFew); }
+  bool counted_ = false;
+  std::uint64_t dirty_ = 0;           // those in the queue
+  std::vector<std::uint64_t> reach_;  // by group: those that its members use
+  std::vector<Used> used_;            // by group and resource
+  double swept_ = kUnbounded;         // resources at this level or above are due or in done_
   std::vector<Index> touched_;
-  std::vector<Bound> bounds_;   // scratch of split
-  std::vector<FlowId> sorted_;  // scratch of advance_to
+  std::vector<Bound> bounds_;        // scratch of split
+  std::vector<std::uint64_t> bits_;  // scratch of advance_to
 };
 
 // Brings the clock to now and notes that the group's date is due. Call before anything of the group changes.
@@ -158,6 +192,53 @@ inline void FastSolver::touch(Index g) {
     group.since = now_;
   }
   note_touched(g);
+}
+
+// The group's side of joining it: the entries of the flow's resources are the caller's.
+inline void FastSolver::enter(Index slot, Flow& flow, Index g, double left) {
+  touch(g);
+  if (counted_) count(slot, g);
+  Group& group = groups_[g];
+  flow.group = g;
+  const double ends = group.clock + left;
+  if (g >= link_count_) {
+    group.solo = slot;
+    group.solo_ends = ends;
+    return;
+  }
+  Link& link = links_[g];
+  link.least_cap = std::min(link.least_cap, flow.cap);
+  const Index at = group.members.size;
+  group.members.push(pools_.members, {ends, slot, flow.hop_count});
+  if (at == 0 || group.members.at[(at - 1) / 4].ends <= ends)
+    flow.member_at = at;
+  else
+    member_rise(group, at, {ends, slot, flow.hop_count});
+}
+
+// False: its turn has not come yet.
+inline bool FastSolver::next_of_wave(Index& l) {
+  if (!due_.empty() && later(wave_[wave_at_], due_.front())) return false;
+  l = wave_[wave_at_++].link;
+  links_[l].dirty = false;
+  dirty_ &= ~bit(l);
+  return true;
+}
+
+inline bool FastSolver::next_due(Index& l) {
+  if (!due_.empty()) {
+    std::pop_heap(due_.begin(), due_.end(), later);
+    l = due_.back().link;
+    due_.pop_back();
+  } else if (!slack_.empty()) {
+    l = slack_.back();
+    slack_.pop_back();
+  } else {
+    return false;
+  }
+  links_[l].dirty = false;
+  dirty_ &= ~bit(l);
+  return true;
 }
 
 inline void FastSolver::note_touched(Index g) {

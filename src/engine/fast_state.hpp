@@ -26,6 +26,7 @@ inline constexpr double kUnbounded = 1e300;
 struct Member {
   double ends;
   Index slot;
+  Index hop_count;  // the flow's: the walk over all members' hops reads nothing else of it
 };
 
 // A fluid resource and its entries: one for each use by a live flow, in columns, so that a sum over them reads little.
@@ -33,22 +34,32 @@ struct Member {
 struct alignas(64) Link {
   double capacity = 0;
   double least_cap = kUnbounded;  // no member's own cap is below this
-  double load = 0;                // while it holds nobody: not below the bytes/s it carries, rounding aside
-  double demand = 0;              // of every entry if they are alike, else the sum (for estimates only)
-  Index* columns = nullptr;       // groups, then references (slot * stride + number of the hop)
-  double* demands = nullptr;      // of each entry, while they differ
+  // While it holds nobody: not below the bytes/s it carries, rounding aside. While it holds somebody: what its members
+  // shared last. While it waits in the queue without a level: the level if all its entries had the same.
+  double load = 0;
+  double demand = 0;          // of every entry if they are alike, else the sum (for estimates only)
+  Index* columns = nullptr;   // groups, then references (slot * stride + number of the hop)
+  double* demands = nullptr;  // of each entry, while they differ
   Index size = 0;
   Index room = 0;
-  bool dirty = false;  // waits in the solver's queue
-  bool busy = false;   // in the solver's list of resources in use
-  bool twice = false;  // a flow may use it more than once
-  bool mixed = false;  // its entries' demands differ, or did since it was empty
+  bool dirty = false;   // waits in the solver's queue
+  bool busy = false;    // in the solver's list of resources in use
+  bool twice = false;   // a flow may use it more than once
+  bool mixed = false;   // its entries' demands differ, or did since it was empty
+  bool shared = false;  // has had two entries at a time: who comes first will hardly stay alone
 
   [[nodiscard]] Index* group() const { return columns; }
   [[nodiscard]] Index* ref() const { return columns + room; }
   [[nodiscard]] double demand_of(Index i) const { return mixed ? demands[i] : demand; }
   [[nodiscard]] double total_demand() const { return mixed ? demand : demand * size; }
 };
+
+// A tracked load below capacity by this share needs no look: rounding cannot add up to it.
+inline constexpr double kClear = 1 - 1e-9;
+
+inline bool roomy(const Link& link) {
+  return link.load <= link.capacity * kClear;
+}
 
 struct Pools {
   Pool<Index> columns;
@@ -82,13 +93,11 @@ struct Pools {
   link.mixed = true;
 }
 
-// Its group is set when the flow has one.
+// Beside others. Its group is set when the flow has one.
 inline void push_entry(Link& link, Pools& pools, Index ref, double demand) {
   const Index n = link.size;
   if (n == link.room) grow(link, pools);
-  if (n == 0) {
-    link.demand = demand;
-  } else if (link.mixed || demand != link.demand) {
+  if (link.mixed || demand != link.demand) {
     if (!link.mixed) mix(link, pools);
     link.demands[n] = demand;
     link.demand += demand;

@@ -131,6 +131,17 @@ TEST_CASE("certificate and oracle after every event of random sequences") {
     }
 }
 
+TEST_CASE("certificate and oracle where groups are so large that a change sweeps whole levels") {
+  for (const std::uint32_t resources : {48U, 80U}) {  // few enough to be counted by sets, and more
+    const test::NetKind kind{.name = "crowd", .resources = resources, .hops = 2, .bipartite = true};
+    INFO(resources << " resources");
+    Sequence s(kind, 5, {});
+    s.run(800, 900);
+    CHECK(s.counters().sweeps > 100);
+    CHECK(s.counters().refills == 0);
+  }
+}
+
 TEST_CASE("certificate and oracle when every solve fills from scratch") {
   for (const test::NetKind& kind : test::net_kinds()) {
     INFO(kind.name);

@@ -17,6 +17,8 @@ const std::vector<NetKind>& net_kinds() {
       {.name = "shares", .resources = 20, .hops = 4, .shares = true},
       {.name = "caps", .resources = 20, .hops = 4, .caps = true},
       {.name = "even caps", .resources = 12, .hops = 3, .even = true, .caps = true},
+      {.name = "wide", .resources = 100, .hops = 6, .weights = true, .caps = true},
+      {.name = "wide switch", .resources = 80, .hops = 2, .bipartite = true},
       {.name = "everything", .resources = 24, .hops = 5, .weights = true, .shares = true, .caps = true},
   };
   return kinds;
