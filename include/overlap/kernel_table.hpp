@@ -12,6 +12,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,8 +47,7 @@ struct MeasuredGemm {
   bool accumulate = false;
   std::uint32_t kernel = 0;  // index into KernelTable::kernels
   std::uint32_t splits = 1;
-  Seconds time;           // median of the kernel (and of its reduction)
-  double residual = 0.0;  // time / time of the coefficients - 1
+  Seconds time;  // median of the kernel (and of its reduction)
 };
 
 // A measured GEMM whose kernel nobody recorded: how far it lies from the tile model with the device file's coefficients
@@ -76,6 +78,33 @@ struct ChannelCost {
   double slowdown = 1.0;  // 1 = none
 };
 
+struct KernelTable;
+
+// A measured row among those of its kernel.
+struct PlacedRow {
+  std::array<double, 6> place{};  // logarithms of m, n, k, use of the last wave ...
+  double residual = 0.0;          // time / time of the coefficients - 1
+  bool accumulate = false;
+};
+
+// The rows of a table by kernel, in the order of the table. Those of a kernel are placed when they are asked for the
+// first time: most runs need few kernels. Copies begin anew, as a copy of a table is there to be changed.
+class RowIndex {
+ public:
+  RowIndex() = default;
+  RowIndex(const RowIndex&) {}
+  RowIndex& operator=(const RowIndex&) {
+    by_kernel_.clear();
+    return *this;
+  }
+  // Any thread; the table must not change from the first call on.
+  [[nodiscard]] std::span<const PlacedRow> of(const KernelTable& table, std::uint32_t kernel) const;
+
+ private:
+  mutable std::mutex guard_;
+  mutable std::vector<std::optional<std::vector<PlacedRow>>> by_kernel_;
+};
+
 // Kernels with their measured GEMMs; or, where no kernel is known, measured GEMMs alone.
 struct KernelTable {
   std::string path;
@@ -98,12 +127,7 @@ struct KernelTable {
   double fewer_sms = 0.0;          // step time falls by this share of the SMs that are left out (clock and L2 feed)
   std::vector<MeasuredGemm> rows;  // sorted by m, n, k, accumulate, sms
   std::vector<NearGemm> near;      // sorted by m, n, k; used where `kernels` is empty
-  // Rows of each kernel with their place among others (logarithms of m, n, k, use of the last wave ...).
-  struct Placed {
-    std::uint32_t row = 0;
-    std::array<double, 6> place{};
-  };
-  std::vector<std::vector<Placed>> by_kernel;
+  RowIndex index;                  // of `rows`
 };
 
 // Lines "machine,...", "dip,...", "channel,...", "fused,...", "kernel,...", "reduction,...", "gemm,...", "near,..." as

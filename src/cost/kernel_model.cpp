@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "cost/rough_log.hpp"
+
 namespace overlap::cost {
 namespace {
 
@@ -12,13 +14,6 @@ constexpr std::array kSplits = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12
 constexpr double kStep = 64;      // of k
 constexpr std::size_t kNear = 6;  // measured rows that correct a prediction
 constexpr double kPrior = 2.0;    // weight of the coefficients against them
-
-// log2 to 9 %, piecewise linear in the mantissa: for distances only, and the same bits on every machine.
-double rough_log(double v) {
-  int exponent = 0;
-  const double mantissa = std::frexp(v, &exponent);
-  return 0.6931 * (exponent - 1 + 2 * mantissa - 1);
-}
 
 double output_tiles(const KernelModel& k, const KernelCase& c) {
   if (c.parts.size() < 2) return std::ceil(c.n / k.cols) * std::ceil(c.m / k.rows);
@@ -103,18 +98,9 @@ Choice library_choice(const KernelTable& t, const KernelCase& c) {
 }
 
 void index_rows(KernelTable& t) {
-  for (MeasuredGemm& g : t.rows) {
-    const KernelCase c = case_of(t, g);
-    const KernelModel& k = t.kernels[g.kernel];
-    g.residual = g.time.si() / kernel_time(t, k, c, output_tiles(k, c) * g.splits, g.splits) - 1;
-  }
   const auto before = [](const MeasuredGemm& a, const MeasuredGemm& b) { return key_of(a) < key_of(b); };
   if (!std::is_sorted(t.rows.begin(), t.rows.end(), before)) std::stable_sort(t.rows.begin(), t.rows.end(), before);
-  t.by_kernel.assign(t.kernels.size(), {});
-  for (std::uint32_t i = 0; i < t.rows.size(); ++i) {
-    const MeasuredGemm& g = t.rows[i];
-    t.by_kernel[g.kernel].push_back({i, place_of(t, t.kernels[g.kernel], case_of(t, g), g.splits)});
-  }
+  t.index = RowIndex();
 }
 
 std::shared_ptr<const KernelTable> without_columns(const KernelTable& t, std::uint32_t n) {
@@ -162,15 +148,14 @@ double near_rows(const KernelTable& t, const KernelCase& c, Choice choice) {
   const Place here = place_of(t, t.kernels[choice.kernel], c, choice.splits);
   std::array<std::pair<double, double>, kNear> best;  // squared distance, residual
   best.fill({1e300, 0});
-  for (const KernelTable::Placed& p : t.by_kernel[choice.kernel]) {
-    const MeasuredGemm& g = t.rows[p.row];
-    if (g.accumulate != c.accumulate) continue;
+  for (const PlacedRow& p : t.index.of(t, choice.kernel)) {
+    if (p.accumulate != c.accumulate) continue;
     double d = 0;
     for (std::size_t i = 0; i < here.size(); ++i) d += (p.place[i] - here[i]) * (p.place[i] - here[i]);
     if (d >= best.back().first) continue;
     std::size_t at = kNear - 1;
     for (; at > 0 && best[at - 1].first > d; --at) best[at] = best[at - 1];
-    best[at] = {d, g.residual};
+    best[at] = {d, p.residual};
   }
   double sum = 0, weight = kPrior;
   for (const auto& [d, residual] : best) {
@@ -225,3 +210,23 @@ GemmPlan plan_from_table(const GemmQuery& q, const KernelTable& t) {
 }
 
 }  // namespace overlap::cost
+
+namespace overlap {
+
+std::span<const PlacedRow> RowIndex::of(const KernelTable& t, std::uint32_t kernel) const {
+  const std::lock_guard lock(guard_);
+  if (by_kernel_.empty()) by_kernel_.resize(t.kernels.size());
+  auto& placed = by_kernel_[kernel];
+  if (placed) return *placed;
+  placed.emplace();
+  const KernelModel& k = t.kernels[kernel];
+  for (const MeasuredGemm& g : t.rows) {
+    if (g.kernel != kernel) continue;
+    const cost::KernelCase c = cost::case_of(t, g);
+    const double time = cost::kernel_time(t, k, c, cost::output_tiles(k, c) * g.splits, g.splits);
+    placed->push_back({cost::place_of(t, k, c, g.splits), g.time.si() / time - 1, g.accumulate});
+  }
+  return *placed;
+}
+
+}  // namespace overlap

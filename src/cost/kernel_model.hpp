@@ -29,7 +29,7 @@ struct Choice {
 };
 Choice library_choice(const KernelTable& t, const KernelCase& c);
 
-// Residuals of all rows, and their order for look-up by kernel.
+// Sorts the rows; what was known of their places is forgotten.
 void index_rows(KernelTable& t);
 // The table without its rows of this n: what it would say of a weight shape that nobody measured.
 std::shared_ptr<const KernelTable> without_columns(const KernelTable& t, std::uint32_t n);

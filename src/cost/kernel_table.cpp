@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -74,6 +76,59 @@ void read_kernel(KernelTable& t, const Line& l) {
   t.kernels.push_back(k);
 }
 
+// Reads numbers as to_csv() writes nearly all of them; `good` is false from the first one on that is anything else.
+struct ShortNumbers {
+  const char* at;
+  const char* end;  // no digit stands there
+  bool good = true;
+
+  // At most nine digits and the comma behind them.
+  std::uint32_t count() {
+    const char* const first = at;
+    std::uint32_t v = 0;
+    for (; *at >= '0' && *at <= '9'; ++at) v = 10 * v + static_cast<std::uint32_t>(*at - '0');
+    good = good && at != first && at - first <= 9 && at != end && *at++ == ',';
+    return v;
+  }
+  // The last field: digits with at most one point among them. The quotient of two whole numbers that a double holds
+  // exactly is the double nearest to the decimal.
+  double decimal() {
+    constexpr std::array<double, 16> kTens = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                              1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    const char* const first = at;
+    const char* point = nullptr;
+    std::uint64_t v = 0;
+    for (; *at == '.' || (*at >= '0' && *at <= '9'); ++at) {
+      if (*at != '.') {
+        v = 10 * v + static_cast<std::uint64_t>(*at - '0');
+      } else {
+        good = good && point == nullptr && at != first && at + 1 != end;
+        point = at;
+      }
+    }
+    good = good && at == end && first != end && end - first <= static_cast<std::ptrdiff_t>(kTens.size());
+    return good ? static_cast<double>(v) / kTens[point == nullptr ? 0 : static_cast<std::size_t>(end - point - 1)] : 0;
+  }
+};
+
+// The rows of GEMMs are nearly all of a table. False, and nothing done, when this is no such row in plain numbers.
+bool read_plain_gemm(KernelTable& t, std::string_view text) {
+  constexpr std::string_view kHead = "gemm,";
+  if (!text.starts_with(kHead)) return false;
+  ShortNumbers in{text.data() + kHead.size(), text.data() + text.size()};
+  MeasuredGemm g;
+  g.m = in.count(), g.n = in.count(), g.k = in.count();
+  g.accumulate = in.count() != 0;
+  g.sms = in.count();
+  g.kernel = in.count();
+  g.splits = in.count();
+  g.time = Seconds(in.decimal() * 1e-6);
+  const bool sound = g.m > 0 && g.n > 0 && g.k > 0 && g.splits > 0 && g.kernel < t.kernels.size();
+  if (!in.good || !sound || g.time.si() <= 0 || g.time.si() > 1e3) return false;
+  t.rows.push_back(g);
+  return true;
+}
+
 void read_gemm(KernelTable& t, const Line& l) {
   l.expect(9);
   MeasuredGemm g;
@@ -131,6 +186,20 @@ void read_line(KernelTable& t, const Line& l) {
   }
 }
 
+// A row of a GEMM takes about this many bytes of a file, or more.
+constexpr std::size_t kLeastRow = 32;
+
+std::string content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) throw InputError(path, "the kernel table cannot be opened");
+  const std::streamoff size = in.tellg();
+  std::string content(static_cast<std::size_t>(std::max<std::streamoff>(size, 0)), '\0');
+  in.seekg(0);
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (size < 0 || !in) throw InputError(path, "the kernel table cannot be read");
+  return content;
+}
+
 std::string times_text(const KernelTimes& k) {
   return fmt::format("{:.6g},{:.6g},{:.6g},{:.6g}", k.fixed.si() * 1e6, k.wave.si() * 1e6, k.step.si() * 1e6, k.memory);
 }
@@ -138,16 +207,18 @@ std::string times_text(const KernelTimes& k) {
 }  // namespace
 
 std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw InputError(path, "the kernel table cannot be opened");
+  const std::string content = content_of(path);
   auto table = std::make_shared<KernelTable>();
   table->path = path;
-  std::string text;
+  table->rows.reserve(content.size() / kLeastRow);
   Line line{path, 0, {}};
-  while (std::getline(in, text)) {
+  for (std::string_view rest = content; !rest.empty();) {
+    const std::size_t length = std::min(rest.find('\n'), rest.size());
+    std::string_view text = rest.substr(0, length);
+    rest.remove_prefix(std::min(length + 1, rest.size()));
     ++line.line;
-    if (!text.empty() && text.back() == '\r') text.pop_back();
-    if (text.empty() || text[0] == '#') continue;
+    if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+    if (text.empty() || text[0] == '#' || read_plain_gemm(*table, text)) continue;
     split(text, line.fields);
     read_line(*table, line);
   }

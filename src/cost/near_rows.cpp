@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "cost/rough_log.hpp"
+
 namespace overlap::cost {
 namespace {
 
@@ -11,13 +13,6 @@ using Place = std::array<double, 8>;
 constexpr std::size_t kNear = 8;   // rows that count
 constexpr double kPrior = 2.0;     // weight of the model against them
 constexpr double kTooNear = 0.05;  // squared distance within which rows count alike
-
-// log2-like to 9 %, piecewise linear in the mantissa: for distances only, and the same bits on every machine.
-double rough_log(double v) {
-  int exponent = 0;
-  const double mantissa = std::frexp(v, &exponent);
-  return 0.6931 * (exponent - 1 + 2 * mantissa - 1);
-}
 
 Place place_of(GemmShape s, double tile_rows, double tile_cols, double splits, double sms) {
   const double tiles = std::ceil(s.m / tile_rows) * std::ceil(s.n / tile_cols) * splits;
