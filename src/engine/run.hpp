@@ -113,6 +113,7 @@ class Run {
   void take_slots(std::uint32_t pool, std::uint32_t count, std::uint32_t cluster, std::vector<std::uint8_t>& places);
   void give_slots(std::uint32_t pool, std::uint32_t count, std::vector<std::uint8_t>& places);
   std::vector<std::uint8_t>& places_of(std::uint32_t member);
+  [[nodiscard]] const std::vector<std::uint8_t>& whole_order(std::uint32_t pool, std::uint32_t cluster);
 
   // tiles.cpp
   void begin_kernel(const Claim& c);
@@ -226,6 +227,7 @@ class Run {
   std::vector<std::uint32_t> dirty_pools_;
   IndexSet pool_set_;  // empty between uses
   PoolTable pool_table_;
+  std::vector<WholeOrder> whole_orders_;
   std::vector<std::vector<std::uint8_t>> places_;  // by member: groups of the slots it holds; one entry without groups
   std::vector<std::uint32_t> token_begin_;         // by op into token_uses_; empty without tokens
   std::vector<TokenUse> token_uses_;

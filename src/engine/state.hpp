@@ -61,6 +61,13 @@ struct Pool {
   std::vector<std::uint32_t> left;     // free slots of each group; empty: no groups
 };
 
+// The groups of all slots of a pool in the order in which clusters of this size would take them.
+struct WholeOrder {
+  std::uint32_t cluster = 1;
+  const std::vector<std::uint32_t>* groups = nullptr;
+  std::vector<std::uint8_t> places;
+};
+
 // A set of indices in order.
 class IndexSet {
  public:
