@@ -75,6 +75,11 @@ struct Priced {
 // Prices every op. Throws InputError when a device file lacks what an op needs (an unknown dtype, no SM count).
 Priced price(const OpGraph& graph, const Machine& machine, const CostOptions& options);
 
+// price() with one more effect off: what the effect does not touch is taken over from `demands`, as
+// price() gives them with it on.
+Priced price_without(bool Effects::*effect, const OpGraph& graph, const Machine& machine, const CostOptions& options,
+                     const Demands& demands);
+
 // Lone time of a GEMM, launch and stream costs excluded.
 Seconds gemm_time(const Device& device, GemmShape shape, DType operand, DType output, bool accumulate,
                   ComputeModel model, const Effects& effects = {});

@@ -146,7 +146,7 @@ class EffectsOff {
       if (same(std::exchange(resources.streams, {}), {})) return std::nullopt;
       return measured(e, run_.demands, resources, without);
     }
-    const Priced p = price(run_.graph, machine_, without);
+    const Priced p = price_without(e.member, run_.graph, machine_, cost_, run_.demands);
     if (same(p, run_)) return std::nullopt;
     return measured(e, p.demands, p.resources, without);
   }

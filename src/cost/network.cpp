@@ -47,6 +47,7 @@ Range Pricer::intern(std::vector<Use>& uses) {
     }
   }
   if (merged_.empty()) return {};
+  if (same_uses(known_uses_)) return known_uses_;
   std::uint64_t hash = merged_.size();
   for (const Use& u : merged_) hash = mixed(mixed(hash, u.resource.v), std::bit_cast<std::uint64_t>(u.weight));
   std::vector<Use>& pool = out_.demands.uses;
@@ -57,15 +58,22 @@ Range Pricer::intern(std::vector<Use>& uses) {
       pool.insert(pool.end(), merged_.begin(), merged_.end());
       return range;
     }
-    const bool same =
-        std::equal(merged_.begin(), merged_.end(), pool.begin() + range.begin, pool.begin() + range.end,
-                   [](const Use& x, const Use& y) { return x.resource == y.resource && x.weight == y.weight; });
-    if (same) return range;
+    if (same_uses(range)) return range;
   }
+}
+
+bool Pricer::same_uses(Range range) const {
+  const auto pool = out_.demands.uses.begin();
+  return std::equal(merged_.begin(), merged_.end(), pool + range.begin, pool + range.end,
+                    [](const Use& x, const Use& y) { return x.resource == y.resource && x.weight == y.weight; });
 }
 
 Range Pricer::slots(PoolId pool, std::uint32_t count, std::uint32_t cluster) {
   if (count == 0) return {};
+  if (!known_slots_.empty()) {
+    const SlotNeed& known = out_.demands.slots[known_slots_.begin];
+    if (known.pool == pool && known.count == count && known.cluster == cluster) return known_slots_;
+  }
   const auto [range, fresh] =
       slot_ranges_.emplace((std::uint64_t{pool.v} << 32U) | (std::uint64_t{cluster} << 24U) | count);
   if (fresh) {

@@ -222,18 +222,18 @@ void Pricer::price_codec(const Op& op, const Elementwise& e, Demand& d) const {
   d.cap = std::min(d.cap, d.work / (original / rate * share));
 }
 
+Demand Pricer::demand(const Op& op) {
+  if (const auto* g = std::get_if<Gemm>(&op.work)) return gemm(op, *g);
+  if (const auto* t = std::get_if<Transfer>(&op.work)) return transfer(op, *t);
+  if (const auto* c = std::get_if<Collective>(&op.work)) return collective(op, *c);
+  return elementwise(op, std::get<Elementwise>(op.work));
+}
+
 Priced Pricer::run() {
   make_resources();
   make_background();
   out_.demands.ops.reserve(graph_.ops().size());
-  for (const Op& op : graph_.ops()) {
-    Demand d;
-    if (const auto* g = std::get_if<Gemm>(&op.work)) d = gemm(op, *g);
-    if (const auto* t = std::get_if<Transfer>(&op.work)) d = transfer(op, *t);
-    if (const auto* c = std::get_if<Collective>(&op.work)) d = collective(op, *c);
-    if (const auto* e = std::get_if<Elementwise>(&op.work)) d = elementwise(op, *e);
-    out_.demands.ops.push_back(d);
-  }
+  for (const Op& op : graph_.ops()) out_.demands.ops.push_back(demand(op));
   return std::move(out_);
 }
 

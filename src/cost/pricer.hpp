@@ -21,6 +21,8 @@ class Pricer {
  public:
   Pricer(const OpGraph& graph, const Machine& machine, const CostOptions& options);
   Priced run();
+  // run() where the options lack an effect that `with` was priced with: prices that do not hang on it are taken over.
+  Priced run_without(bool Effects::*effect, const Demands& with);
 
  private:
   // resources.cpp
@@ -35,6 +37,7 @@ class Pricer {
   void add_route(std::vector<Use>& uses, DeviceId a, DeviceId b, double weight) const;
   void add_hbm(std::vector<Use>& uses, DeviceId d, double weight) const;
   Range intern(std::vector<Use>& uses);
+  [[nodiscard]] bool same_uses(Range range) const;  // as merged_
   Range slots(PoolId pool, std::uint32_t count, std::uint32_t cluster = 1);
   Range copy_slot(DeviceId d) {  // one copy engine
     Range& known = copy_slots_[d.index()];
@@ -56,6 +59,7 @@ class Pricer {
   void find_broken_chains();
 
   // price.cpp
+  Demand demand(const Op& op);
   Demand gemm(const Op& op, const Gemm& g);
   Demand price_gemm(DeviceId dev, const Gemm& g, DType output, Seconds saved);
   Seconds saved_behind(DeviceId dev, Seconds lone);
@@ -94,6 +98,7 @@ class Pricer {
   Seconds lone_;                         // of the GEMM priced last
   std::vector<Seconds> load_;            // by DeviceId: GEMMs so far
   std::vector<Use> uses_, merged_;       // of the op at hand
+  Range known_uses_, known_slots_;       // of the op at hand among the prices that run_without() began with
 };
 
 // Phases of a collective among `devices`: what a byte of the whole buffer costs on each ordered pair.
