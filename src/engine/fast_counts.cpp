@@ -26,7 +26,7 @@ void FastSolver::count(Index slot, Index g) {
 }
 
 void FastSolver::uncount(Index slot, Index g) {
-  if (g >= link_count_) return;
+  if (g >= link_count_) return;  // or not placed
   for (const Hop& hop : hops(slot)) {
     Used& used = used_[std::size_t{g} * link_count_ + hop.link];
     if (--used.flows == 0) {

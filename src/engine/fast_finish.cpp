@@ -39,16 +39,16 @@ void sort_batch(std::span<FlowId> batch, std::vector<std::uint64_t>& bits) {
 
 }  // namespace
 
-// Takes the flow's entries out of its resources' lists; what that frees makes saturated resources due.
-void FastSolver::detach(Index slot) {
-  const Flow& flow = flows_[slot];
-  if (counted_ && flow.group != kNone) uncount(slot, flow.group);
+// Takes the entries of a flow that ran at `level` out of its resources' lists; what that frees makes saturated
+// resources due. Its slot is free then.
+void FastSolver::remove(Index slot, Index hop_count, double level) {
+  if (counted_) uncount(slot, flows_[slot].group);
   Link* const links = links_.data();
   double* const levels = level_.data();
   Hop* const all = hops_.data();
+  const double gone = level * kBitLess;
   const Hop* const first = all + (std::size_t{slot} << stride_log_);
-  const double level = flow.group == kNone ? 0 : levels[flow.group] * kBitLess;
-  for (const Hop& hop : std::span(first, flow.hop_count)) {
+  for (const Hop& hop : std::span(first, hop_count)) {
     const Index l = hop.link;
     Link& link = links[l];
     if (link.size == 1) {
@@ -59,15 +59,12 @@ void FastSolver::detach(Index slot) {
       continue;
     }
     if (levels[l] == kUnbounded)
-      link.load -= link.demand_of(hop.at) * level;
+      link.load -= link.demand_of(hop.at) * gone;
     else if (!link.dirty)
       mark(l);
     const Index moved = remove_entry(link, hop.at);
     if (moved != kNone) all[moved].at = hop.at;
   }
-}
-
-void FastSolver::drop(Index slot) {
   Flow& flow = flows_[slot];
   if (flow.own != kNone) {
     free_own_.push_back(flow.own);
@@ -80,18 +77,18 @@ void FastSolver::drop(Index slot) {
 // `g` is without a date.
 void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finished) {
   Group& group = groups_[g];
+  const double level = level_[g];
   if (g >= link_count_ || group.members.size == 1) {
     const Index slot = g >= link_count_ ? group.solo : group.members.at[0].slot;
     group.solo = kNone;
     group.members.size = 0;
     finished.push_back(FlowId(slot));
-    detach(slot);
-    drop(slot);
+    remove(slot, flows_[slot].hop_count, level);
     return;
   }
   touch(g);
   // The first one ends now whatever rounding did to the clock.
-  const double until = std::max(group.members.at[0].ends, group.clock + level_[g] * (limit - now_));
+  const double until = std::max(group.members.at[0].ends, group.clock + level * (limit - now_));
   const std::span<const Member> members(group.members.at, group.members.size);
   if (std::all_of(members.begin(), members.end(), [until](const Member& m) { return m.ends <= until; })) {
     group.members.size = 0;
@@ -99,18 +96,16 @@ void FastSolver::finish_group(Index g, double limit, std::vector<FlowId>& finish
     finished.resize(first + members.size());
     for (std::size_t i = members.size(); i-- > 0;) {  // backwards: entries that came last go without a swap
       finished[first + i] = FlowId(members[i].slot);
-      detach(members[i].slot);
-      drop(members[i].slot);
+      remove(members[i].slot, members[i].hop_count, level);
     }
     return;
   }
   do {
-    const Index slot = group.members.at[0].slot;
+    const Member first = group.members.at[0];
     const Member last = group.members.at[--group.members.size];
     if (group.members.size > 0) member_sink(group, 0, last);
-    finished.push_back(FlowId(slot));
-    detach(slot);
-    drop(slot);
+    finished.push_back(FlowId(first.slot));
+    remove(first.slot, first.hop_count, level);
   } while (group.members.size > 0 && group.members.at[0].ends <= until);
 }
 

@@ -56,7 +56,7 @@ void FastSolver::start(FlowId id, const FlowSpec& spec) {
   flow.live = true;
   flow.share = share;
   flow.cap = cap_level(spec.cap, share);
-  flow.left = spec.work.si() / share;
+  flow.left = share == 1 ? spec.work.si() : spec.work.si() / share;
   const Index log = stride_log_;
   const Index first = slot << log;
   Hop* const hops = hops_.data() + first;
@@ -75,7 +75,7 @@ void FastSolver::start(FlowId id, const FlowSpec& spec) {
     if (n == 0) {
       if (!link.busy) note_busy(l);
       alone = alone && !link.shared;
-      if (const double lone = link.capacity / demand; lone < level) {
+      if (const double lone = alone ? link.capacity / demand : kUnbounded; lone < level) {
         level = lone;
         holder = l;
       }
@@ -115,12 +115,12 @@ Bytes FastSolver::cancel(FlowId id) {
   const Index slot = id.v;
   Flow& flow = flows_[slot];
   const Bytes left(left_of(flow) * flow.share);
+  const double level = flow.group == kNone ? 0 : level_[flow.group];
   if (flow.group == kNone)
     pending_.erase(std::find(pending_.rbegin(), pending_.rend(), slot).base() - 1);
   else
     leave(slot);
-  detach(slot);
-  drop(slot);
+  remove(slot, flow.hop_count, level);
   return left;
 }
 

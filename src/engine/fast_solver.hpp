@@ -70,8 +70,7 @@ class FastSolver final : public FlowSolver {
   [[gnu::noinline]] void more_slots(Index id);
   [[gnu::noinline]] void widen(Index count);
   [[gnu::noinline]] void note_busy(Index link);
-  void detach(Index slot);
-  void drop(Index slot);
+  void remove(Index slot, Index hop_count, double level);
   [[nodiscard]] std::span<const Hop> hops(Index slot) const {
     return {hops_.data() + (std::size_t{slot} << stride_log_), flows_[slot].hop_count};
   }
