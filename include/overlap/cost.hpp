@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -61,10 +62,15 @@ struct Traffic {
   Seconds stop = kForever;
 };
 
+// Plans of GEMMs on the devices of one machine, kept from graph to graph and from effect to effect. Any thread.
+class GemmPlans;
+std::shared_ptr<GemmPlans> make_gemm_plans();
+
 struct Machine {
   const Topology& topology;
   std::span<const Device> devices;           // by rank
   std::span<const Traffic> background = {};  // becomes Resources::background
+  GemmPlans* plans = nullptr;                // of these devices; null: every graph is planned anew
 };
 
 struct Priced {
@@ -83,6 +89,9 @@ Priced price_without(bool Effects::*effect, const OpGraph& graph, const Machine&
 // Lone time of a GEMM, launch and stream costs excluded.
 Seconds gemm_time(const Device& device, GemmShape shape, DType operand, DType output, bool accumulate,
                   ComputeModel model, const Effects& effects = {});
+// The same from kept plans; they must be of a machine to which the device belongs. Null: planned anew.
+Seconds gemm_time(GemmPlans* plans, const Device& device, GemmShape shape, DType operand, DType output, bool accumulate,
+                  ComputeModel model, const Effects& effects);
 
 // FLOPs over peak: never a model's time; for bounds.
 Seconds ideal_gemm_time(const Device& device, GemmShape shape, DType operand);

@@ -27,8 +27,9 @@ struct LayerFacts {
   std::vector<CutLimit> cuts;
   std::vector<Seconds> undivided;  // by rank: lone time of its GEMM in one piece
   PieceTimes pieces;
+  std::vector<PieceTimes> pieces_without;  // with one effect off, in the order of effect_names()
 };
-LayerFacts layer_facts(const Experiment& experiment, const Workload& workload);
+LayerFacts layer_facts(const Experiment& experiment, const Workload& workload, GemmPlans* plans = nullptr);
 
 // Effects by name, in the order of the struct.
 struct EffectName {
@@ -38,10 +39,11 @@ struct EffectName {
 std::span<const EffectName> effect_names();
 
 // Makespan with one effect off at a time; effects whose absence changes neither prices nor closed form are left out.
-// `run` is the run with all effects of `cost`, `closed_form` its closed form if it has one.
+// `run` is the run with all effects of `cost`, `closed_form` its closed form if it has one, `without` the layer's
+// LayerFacts::pieces_without.
 std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const RunView& run,
-                                   std::optional<Seconds> closed_form, const Machine& machine, const CostOptions& cost,
-                                   const SimOptions& simulation);
+                                   std::optional<Seconds> closed_form, std::span<const PieceTimes> without,
+                                   const Machine& machine, const CostOptions& cost, const SimOptions& simulation);
 
 // FiCCO's losses of a finished run: its graph again with GEMMs that take no time, and the collective in one piece.
 Losses losses_of(const ScheduleContext& context, const RunView& run, const Phases& phases, const Machine& machine,

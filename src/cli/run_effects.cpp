@@ -115,12 +115,13 @@ bool streams_alone(const OpGraph& graph) {
 class EffectsOff {
  public:
   EffectsOff(const ScheduleInfo& info, const ScheduleContext& context, const RunView& run,
-             std::optional<Seconds> closed_form, const Machine& machine, const CostOptions& cost,
-             const SimOptions& simulation)
+             std::optional<Seconds> closed_form, std::span<const PieceTimes> without, const Machine& machine,
+             const CostOptions& cost, const SimOptions& simulation)
       : info_(info),
         context_(context),
         run_(run),
         closed_form_(closed_form),
+        without_(without),
         machine_(machine),
         cost_(cost),
         simulation_(simulation) {}
@@ -136,27 +137,25 @@ class EffectsOff {
 
  private:
   std::optional<EffectOff> one(const EffectName& e) {
-    CostOptions without = cost_;
-    without.effects.*e.member = false;
     if (e.member == &Effects::copy_engines && engines_sufficed(run_)) {
       return EffectOff{std::string(e.name), run_.timeline.makespan, closed_form_ ? *closed_form_ : bound(run_)};
     }
     if (e.member == &Effects::launch && streams_alone(run_.graph)) {
       Resources resources = run_.resources;
       if (same(std::exchange(resources.streams, {}), {})) return std::nullopt;
-      return measured(e, run_.demands, resources, without);
+      return measured(e, run_.demands, resources);
     }
     const Priced p = price_without(e.member, run_.graph, machine_, cost_, run_.demands);
     if (same(p, run_)) return std::nullopt;
-    return measured(e, p.demands, p.resources, without);
+    return measured(e, p.demands, p.resources);
   }
 
-  EffectOff measured(const EffectName& e, const Demands& demands, const Resources& resources,
-                     const CostOptions& without) {
+  EffectOff measured(const EffectName& e, const Demands& demands, const Resources& resources) {
     const Timeline timeline = simulate(run_.graph, demands, resources, simulation_);
     const RunView run{run_.graph, demands, resources, timeline, machine_.devices};
     std::optional<ClosedForm> form;
-    if (closed_form_) form = info_.closed_form(context_, piece_times(context_.workload, machine_, without));
+    const auto place = static_cast<std::size_t>(&e - kEffects.data());
+    if (closed_form_) form = info_.closed_form(context_, without_[place]);
     return {std::string(e.name), timeline.makespan, form ? form->makespan : bound(run)};
   }
 
@@ -175,6 +174,7 @@ class EffectsOff {
   const ScheduleContext& context_;
   const RunView& run_;
   std::optional<Seconds> closed_form_;
+  std::span<const PieceTimes> without_;
   const Machine& machine_;
   const CostOptions& cost_;
   const SimOptions& simulation_;
@@ -188,9 +188,9 @@ std::span<const EffectName> effect_names() {
 }
 
 std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const RunView& run,
-                                   std::optional<Seconds> closed_form, const Machine& machine, const CostOptions& cost,
-                                   const SimOptions& simulation) {
-  return EffectsOff(info, context, run, closed_form, machine, cost, simulation).all();
+                                   std::optional<Seconds> closed_form, std::span<const PieceTimes> without,
+                                   const Machine& machine, const CostOptions& cost, const SimOptions& simulation) {
+  return EffectsOff(info, context, run, closed_form, without, machine, cost, simulation).all();
 }
 
 }  // namespace overlap

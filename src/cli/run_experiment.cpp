@@ -72,14 +72,18 @@ struct Layer {
 class Runner {
  public:
   Runner(const Experiment& e, const RunOptions& options)
-      : e_(e), options_(options), machine_{e.topology, e.devices, e.background}, requests_(chosen()) {}
+      : e_(e),
+        options_(options),
+        plans_(make_gemm_plans()),
+        machine_{e.topology, e.devices, e.background, plans_.get()},
+        requests_(chosen()) {}
 
   RunReport run() {
     RunReport report;
     report.config = e_.name;
     report.machine = machine_text();
     report.models = models_text();
-    for (const Workload& w : e_.workloads) layers_.push_back({&w, layer_facts(e_, w)});
+    for (const Workload& w : e_.workloads) layers_.push_back({&w, layer_facts(e_, w, plans_.get())});
     std::vector<ScheduleReport> results(layers_.size() * requests_.size());
     for_each_index(results.size(), [&](std::size_t i) {
       results[i] = one(layers_[i / requests_.size()], requests_[i % requests_.size()]);
@@ -135,7 +139,8 @@ class Runner {
                        e_.devices,      l.facts.cuts,      l.facts.undivided};
     analyse(s, view, w);
     if (request.info->closed_form != nullptr) closed_form(s, *request.info, context, l.facts.pieces);
-    s.cross.effects = effects_off(*request.info, context, view, s.cross.closed_form, machine_, e_.cost, e_.simulation);
+    s.cross.effects = effects_off(*request.info, context, view, s.cross.closed_form, l.facts.pieces_without, machine_,
+                                  e_.cost, e_.simulation);
     if (options_.explain) s.losses = losses_of(context, view, s.phases, machine_, e_.cost, e_.simulation);
     s.checks = check_run(s, view);
     if (options_.check) {
@@ -259,6 +264,7 @@ class Runner {
 
   const Experiment& e_;
   const RunOptions& options_;
+  std::shared_ptr<GemmPlans> plans_;
   Machine machine_;
   std::vector<ScheduleRequest> requests_;
   std::vector<Layer> layers_;

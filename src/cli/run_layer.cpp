@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <mutex>
 
 #include "overlap/error.hpp"
 #include "overlap/run.hpp"
@@ -39,6 +41,26 @@ Seconds library_collective(const Workload& workload, const Machine& machine, con
   return sum;
 }
 
+// Times of the library's collective by rows: every schedule of a layer asks for the same few.
+class KnownCollectives {
+ public:
+  template <class Compute>
+  Seconds of(std::uint32_t rows, Compute compute) {
+    {
+      const std::lock_guard lock(guard_);
+      if (const auto it = known_.find(rows); it != known_.end()) return it->second;
+    }
+    const Seconds time = compute();
+    const std::lock_guard lock(guard_);
+    known_.emplace(rows, time);
+    return time;
+  }
+
+ private:
+  std::mutex guard_;
+  std::map<std::uint32_t, Seconds> known_;
+};
+
 std::vector<CutLimit> cut_limits(const Topology& topology, std::uint32_t ranks) {
   std::vector<CutLimit> out;
   for (const Cut& c : topology.cuts()) {
@@ -59,14 +81,14 @@ PieceTimes piece_times(const Workload& workload, const Machine& machine, const C
   PieceTimes t;
   const std::span<const Device> devices =
       machine.devices.first(std::min<std::size_t>(workload.tp, machine.devices.size()));
-  t.gemm = [devices, &workload, cost](GemmShape shape, bool accumulate) {
+  t.gemm = [devices, &workload, cost, plans = machine.plans](GemmShape shape, bool accumulate) {
     Seconds slowest;
     const Device* last = nullptr;
     for (const Device& d : devices) {
       if (last != nullptr && last->name == d.name) continue;
       last = &d;
-      slowest = std::max(
-          slowest, gemm_time(d, shape, workload.operand, workload.output, accumulate, cost.compute, cost.effects));
+      slowest = std::max(slowest, gemm_time(plans, d, shape, workload.operand, workload.output, accumulate,
+                                            cost.compute, cost.effects));
     }
     return slowest;
   };
@@ -74,23 +96,28 @@ PieceTimes piece_times(const Workload& workload, const Machine& machine, const C
     const Seconds latency = cost.effects.latency ? machine.topology.route_latency(a, b) : Seconds{};
     return latency + bytes / machine.topology.route_bandwidth(a, b);
   };
-  t.collective = [&workload, machine, cost](Bytes bytes) {
+  t.collective = [&workload, machine, cost, known = std::make_shared<KnownCollectives>()](Bytes bytes) {
     const double rows = static_cast<double>(workload.tokens) * (bytes / collective_bytes(workload));
-    return library_collective(workload, machine, cost,
-                              std::max(workload.tp, static_cast<std::uint32_t>(std::lround(rows))));
+    const std::uint32_t whole = std::max(workload.tp, static_cast<std::uint32_t>(std::lround(rows)));
+    return known->of(whole, [&] { return library_collective(workload, machine, cost, whole); });
   };
   return t;
 }
 
-LayerFacts layer_facts(const Experiment& experiment, const Workload& workload) {
+LayerFacts layer_facts(const Experiment& experiment, const Workload& workload, GemmPlans* plans) {
   LayerFacts facts;
   facts.cuts = cut_limits(experiment.topology, workload.tp);
   for (std::uint32_t r = 0; r < workload.tp; ++r) {
-    facts.undivided.push_back(gemm_time(experiment.devices[r], local_gemm(workload, r), workload.operand,
+    facts.undivided.push_back(gemm_time(plans, experiment.devices[r], local_gemm(workload, r), workload.operand,
                                         workload.output, false, experiment.cost.compute, experiment.cost.effects));
   }
-  facts.pieces =
-      piece_times(workload, {experiment.topology, experiment.devices, experiment.background}, experiment.cost);
+  const Machine machine{experiment.topology, experiment.devices, experiment.background, plans};
+  facts.pieces = piece_times(workload, machine, experiment.cost);
+  for (const EffectName& e : effect_names()) {
+    CostOptions without = experiment.cost;
+    without.effects.*e.member = false;
+    facts.pieces_without.push_back(piece_times(workload, machine, without));
+  }
   return facts;
 }
 

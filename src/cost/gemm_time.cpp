@@ -1,4 +1,4 @@
-#include "cost/gemm_plan.hpp"
+#include "cost/gemm_plans.hpp"
 
 namespace overlap {
 
@@ -8,7 +8,12 @@ Seconds ideal_gemm_time(const Device& device, GemmShape shape, DType operand) {
 
 Seconds gemm_time(const Device& device, GemmShape shape, DType operand, DType output, bool accumulate,
                   ComputeModel model, const Effects& effects) {
-  return cost::find_compute_model(model).plan({&device, shape, operand, output, accumulate, 0, {}, effects}).total;
+  return gemm_time(nullptr, device, shape, operand, output, accumulate, model, effects);
+}
+
+Seconds gemm_time(GemmPlans* plans, const Device& device, GemmShape shape, DType operand, DType output, bool accumulate,
+                  ComputeModel model, const Effects& effects) {
+  return cost::plan_of(plans, model, {&device, shape, operand, output, accumulate, 0, {}, effects}).total;
 }
 
 }  // namespace overlap

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "cost/gemm_plans.hpp"
 #include "cost/pricer.hpp"
 #include "overlap/codec.hpp"
 #include "overlap/error.hpp"
@@ -105,9 +106,9 @@ Demand Pricer::price_gemm(DeviceId dev, const Gemm& g, DType output, Seconds sav
   const auto [it, fresh] = plans_.try_emplace(gemm_key_);
   gemm_key_[0] = dev.v;
   if (fresh) {
-    it->second =
-        find_compute_model(options_.compute)
-            .plan({&device(dev), {g.m, g.n, g.k}, g.dtype, output, g.accumulate, g.max_sms, parts, options_.effects});
+    const Device& like = machine_.devices[like_[dev.index()]];
+    it->second = plan_of(machine_.plans, options_.compute,
+                         {&like, {g.m, g.n, g.k}, g.dtype, output, g.accumulate, g.max_sms, parts, options_.effects});
   }
   if (fresh && graph_.devices() > 1 && options_.effects.power) slow_down(it->second, device(dev).gemm.busy_node);
   lone_ = it->second.total;
