@@ -64,6 +64,14 @@ struct Bound {
 [[nodiscard]] std::vector<Bound> lower_bounds(const RunView& run);
 // The strongest of all; ties: the first kind.
 [[nodiscard]] Bound strongest(std::span<const Bound> bounds);
+
+// From the end of each op to the end of any run of this graph, at the least: the longest chain behind it, each op as
+// fast as alone. `longest` is the longest chain of all. Both empty (zero) where an op comes before what it waits for.
+struct ChainTails {
+  std::vector<Seconds> after;  // by op
+  Seconds longest;
+};
+[[nodiscard]] ChainTails chain_tails(const OpGraph& graph, const Demands& demands, const Resources& resources);
 // Time of each op alone on the machine, from begin to end.
 [[nodiscard]] std::vector<Seconds> lone_times(const OpGraph& graph, const Demands& demands, const Resources& resources);
 

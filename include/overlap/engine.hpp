@@ -35,6 +35,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,10 @@ struct SimOptions {
   SolverKind solver = SolverKind::fast;
   bool record_rates = false;
   bool check_certificate = false;  // assert max-min optimality after every event (tests)
+  // For who wants to know only of runs that end by `limit`: gives up when an op ends so late that what must still
+  // follow it (by op; chain_tails() of analysis.hpp) goes beyond. Both or none.
+  std::span<const Seconds> least_after{};
+  Seconds limit = kForever;
 };
 
 // Throws CheckError when a demand is not sound (an unknown resource, more slots than the pool has, a NaN), and at once

@@ -38,12 +38,19 @@ struct EffectName {
 };
 std::span<const EffectName> effect_names();
 
+enum class EffectRuns : std::uint8_t {
+  all,
+  nearest,  // may leave out effects whose run is sure to end farther from its reference than another's: quicker, and
+            // explaining_effect() is the same
+};
+
 // Makespan with one effect off at a time; effects whose absence changes neither prices nor closed form are left out.
 // `run` is the run with all effects of `cost`, `closed_form` its closed form if it has one, `without` the layer's
 // LayerFacts::pieces_without.
 std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const RunView& run,
                                    std::optional<Seconds> closed_form, std::span<const PieceTimes> without,
-                                   const Machine& machine, const CostOptions& cost, const SimOptions& simulation);
+                                   const Machine& machine, const CostOptions& cost, const SimOptions& simulation,
+                                   EffectRuns runs = EffectRuns::all);
 
 // FiCCO's losses of a finished run: its graph again with GEMMs that take no time, and the collective in one piece.
 Losses losses_of(const ScheduleContext& context, const RunView& run, const Phases& phases, const Machine& machine,
@@ -62,6 +69,7 @@ std::vector<Sensitivity> sensitivities(const Experiment& experiment, const Workl
 struct RunOptions {
   bool explain = false;
   bool check = false;
+  EffectRuns effects = EffectRuns::all;
   std::string schedule;  // only this one, and serial to compare with; empty = all of the experiment
   std::function<void(std::size_t done, std::size_t total)> progress;  // called from any thread, one call at a time
 };

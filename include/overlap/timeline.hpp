@@ -36,6 +36,7 @@ struct Timeline {
   std::vector<MemberTimes> members;  // of ops with several members, in order of OpId, then of lane
   std::vector<RateSample> rates;     // in time order; empty unless recorded
   Seconds makespan;                  // last completion; at least the release/join path
+  bool past_limit = false;  // given up (SimOptions::limit): the run would end after `makespan`, the rest is unset
   std::uint64_t events = 0;
 };
 

@@ -123,6 +123,8 @@ int run(const RunArgs& args) {
   options.explain = args.explain;
   options.check = args.check;
   options.schedule = args.schedule;
+  // The plain report names the effect that explains most, tables and JSON have all of them.
+  if (!args.explain && args.format != Format::json) options.effects = EffectRuns::nearest;
   ProgressBar bar;
   if (isatty(STDERR_FILENO) != 0) options.progress = [&bar](std::size_t done, std::size_t total) { bar(done, total); };
   const RunReport report = run_experiment(experiment, options);

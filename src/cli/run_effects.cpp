@@ -21,6 +21,10 @@ constexpr std::array<EffectName, 9> kEffects{{
     {"power cap", &Effects::power},
 }};
 
+// By place in kEffects: launch costs, small GEMMs, power cap, SM theft, HBM sharing, then the rest.
+constexpr std::array<std::size_t, kEffects.size()> kPromising{0, 5, 8, 3, 2, 6, 1, 4, 7};
+constexpr double kMargin = 1e-9;  // of the makespan: far beyond rounding
+
 bool same(const Use& a, const Use& b) {
   return a.resource == b.resource && a.weight == b.weight;
 }
@@ -129,14 +133,33 @@ class EffectsOff {
   std::vector<EffectOff> all() {
     std::vector<EffectOff> out;
     for (const EffectName& e : kEffects) {
-      if (!(cost_.effects.*e.member) || inert(e, run_.graph, machine_, cost_)) continue;
       if (std::optional<EffectOff> off = one(e)) out.push_back(std::move(*off));
     }
     return out;
   }
 
+  // Those that may leave the run nearest to its reference. Effects that often do come first, so that runs of others can
+  // be given up early; the order makes no difference to which of them is nearest.
+  std::vector<EffectOff> nearest() {
+    std::array<std::optional<EffectOff>, kEffects.size()> found;
+    least_ = distance(run_.timeline.makespan, closed_form_ ? *closed_form_ : bound(run_));
+    for (const std::size_t place : kPromising) {
+      found[place] = one(kEffects[place]);
+      if (found[place]) least_ = std::min(*least_, distance(found[place]->makespan, found[place]->reference));
+    }
+    std::vector<EffectOff> out;
+    for (std::optional<EffectOff>& off : found) {
+      if (off) out.push_back(std::move(*off));
+    }
+    return out;
+  }
+
  private:
+  static Seconds distance(Seconds a, Seconds b) { return a > b ? a - b : b - a; }
+
+  // Nothing where the effect changes no price, or where the run is sure to be farther from its reference than least_.
   std::optional<EffectOff> one(const EffectName& e) {
+    if (!(cost_.effects.*e.member) || inert(e, run_.graph, machine_, cost_)) return std::nullopt;
     if (e.member == &Effects::copy_engines && engines_sufficed(run_)) {
       return EffectOff{std::string(e.name), run_.timeline.makespan, closed_form_ ? *closed_form_ : bound(run_)};
     }
@@ -150,13 +173,23 @@ class EffectsOff {
     return measured(e, p.demands, p.resources);
   }
 
-  EffectOff measured(const EffectName& e, const Demands& demands, const Resources& resources) {
-    const Timeline timeline = simulate(run_.graph, demands, resources, simulation_);
-    const RunView run{run_.graph, demands, resources, timeline, machine_.devices};
+  std::optional<EffectOff> measured(const EffectName& e, const Demands& demands, const Resources& resources) {
     std::optional<ClosedForm> form;
     const auto place = static_cast<std::size_t>(&e - kEffects.data());
     if (closed_form_) form = info_.closed_form(context_, without_[place]);
-    return {std::string(e.name), timeline.makespan, form ? form->makespan : bound(run)};
+    const Seconds reference =
+        form ? form->makespan : bound({run_.graph, demands, resources, run_.timeline, machine_.devices});
+    SimOptions options = simulation_;
+    ChainTails tails;
+    if (least_) {
+      options.limit = reference + *least_ + run_.timeline.makespan * kMargin;
+      tails = chain_tails(run_.graph, demands, resources);
+      if (tails.longest > options.limit) return std::nullopt;
+      options.least_after = tails.after;
+    }
+    const Timeline timeline = simulate(run_.graph, demands, resources, options);
+    if (timeline.past_limit) return std::nullopt;
+    return EffectOff{std::string(e.name), timeline.makespan, reference};
   }
 
   // The strongest lower bound. The bytes that cross a cut follow from the graph: the same whatever effect is off.
@@ -179,6 +212,7 @@ class EffectsOff {
   const CostOptions& cost_;
   const SimOptions& simulation_;
   std::optional<Seconds> cut_;
+  std::optional<Seconds> least_;  // distance from a reference beyond which no run is of interest
 };
 
 }  // namespace
@@ -189,8 +223,10 @@ std::span<const EffectName> effect_names() {
 
 std::vector<EffectOff> effects_off(const ScheduleInfo& info, const ScheduleContext& context, const RunView& run,
                                    std::optional<Seconds> closed_form, std::span<const PieceTimes> without,
-                                   const Machine& machine, const CostOptions& cost, const SimOptions& simulation) {
-  return EffectsOff(info, context, run, closed_form, without, machine, cost, simulation).all();
+                                   const Machine& machine, const CostOptions& cost, const SimOptions& simulation,
+                                   EffectRuns runs) {
+  EffectsOff effects(info, context, run, closed_form, without, machine, cost, simulation);
+  return runs == EffectRuns::all ? effects.all() : effects.nearest();
 }
 
 }  // namespace overlap

@@ -140,7 +140,7 @@ class Runner {
     analyse(s, view, w);
     if (request.info->closed_form != nullptr) closed_form(s, *request.info, context, l.facts.pieces);
     s.cross.effects = effects_off(*request.info, context, view, s.cross.closed_form, l.facts.pieces_without, machine_,
-                                  e_.cost, e_.simulation);
+                                  e_.cost, e_.simulation, options_.effects);
     if (options_.explain) s.losses = losses_of(context, view, s.phases, machine_, e_.cost, e_.simulation);
     s.checks = check_run(s, view);
     if (options_.check) {

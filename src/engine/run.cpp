@@ -65,9 +65,11 @@ Timeline Run::go() {
   while (left_ > 0) {
     settle();
     if (left_ == 0) break;
+    if (timeline_.past_limit) return std::move(timeline_);
     if (watched_) inspect_flows();
     advance();
   }
+  timeline_.past_limit = false;
   if (options_.record_rates) record_rates();
   finish_timeline();
   return std::move(timeline_);
@@ -213,6 +215,7 @@ void Run::first_byte(std::uint32_t i) {
 void Run::end_op(std::uint32_t i) {
   timeline_.ops[i].end = Seconds(now_);
   --left_;
+  if (!options_.least_after.empty()) hold_to_limit(i);
   const Demand& d = demand(i);
   if (d.kind == DemandKind::tiles) {
     free_kernel(activity_[i]);
@@ -225,6 +228,13 @@ void Run::end_op(std::uint32_t i) {
   }
   give_tokens(i);
   complete(i);
+}
+
+void Run::hold_to_limit(std::uint32_t i) {
+  const Seconds least = Seconds(now_) + options_.least_after[i];
+  if (least <= options_.limit) return;
+  timeline_.past_limit = true;
+  timeline_.makespan = std::max(timeline_.makespan, least);
 }
 
 void Run::leave_lanes(std::uint32_t i) {

@@ -54,6 +54,7 @@ class Run {
   void begin(std::uint32_t op);
   void first_byte(std::uint32_t op);
   void end_op(std::uint32_t op);
+  void hold_to_limit(std::uint32_t op);
   void leave_lanes(std::uint32_t op);
   void complete(std::uint32_t source);
   void finish_timeline();
