@@ -70,7 +70,7 @@ void add_race(std::vector<Job>& jobs, const Topology& topology, const std::vecto
         j.channels = allowed > 0 ? 0 : e.channels;
         j.priority = e.priority;
         j.gemm_sms = e.sms == 132 ? 0 : e.sms;
-        j.reps = 50;
+        j.reps = 16;
         j.spans = true;
         jobs.push_back(std::move(j));
       }
