@@ -2,7 +2,10 @@
 // engine never sees a topology or a GEMM.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -45,6 +48,59 @@ struct Demand {
   Range uses;          // into Demands::uses; many ops may share one range
   Range slots;         // into Demands::slots
   TankId tank;
+  friend bool operator==(const Demand&, const Demand&) = default;
+};
+
+// The demands of all ops, by OpId. A million ops mostly ask for the same few hundred things: each is kept once, so that
+// a run finds it in the cache.
+class OpDemands {
+ public:
+  OpDemands() = default;
+  OpDemands(std::initializer_list<Demand> demands) {
+    for (const Demand& d : demands) push_back(d);
+  }
+  [[nodiscard]] std::size_t size() const { return place_.size(); }
+  [[nodiscard]] const Demand& operator[](std::size_t op) const { return different_[place_[op]]; }
+  void reserve(std::size_t ops) { place_.reserve(ops); }
+  void push_back(const Demand& d) { place_.push_back(keep(d)); }
+  void set(std::size_t op, const Demand& d) { place_[op] = keep(d); }
+
+  class Iterator {
+   public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = Demand;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Demand*;
+    using reference = const Demand&;
+    Iterator() = default;
+    Iterator(const OpDemands* all, std::size_t op) : all_(all), op_(op) {}
+    reference operator*() const { return (*all_)[op_]; }
+    pointer operator->() const { return &(*all_)[op_]; }
+    Iterator& operator++() {
+      ++op_;
+      return *this;
+    }
+    Iterator operator++(int) {
+      const Iterator before = *this;
+      ++op_;
+      return before;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    const OpDemands* all_ = nullptr;
+    std::size_t op_ = 0;
+  };
+  [[nodiscard]] Iterator begin() const { return {this, 0}; }
+  [[nodiscard]] Iterator end() const { return {this, size()}; }
+
+ private:
+  std::uint32_t keep(const Demand& d);
+  void grow();
+
+  std::vector<Demand> different_;
+  std::vector<std::uint32_t> place_;  // by op, in different_
+  std::vector<std::uint32_t> table_;  // by hash: place in different_, or kFree
 };
 
 // How a kernel's tiles take SMs when others hold some.
@@ -72,7 +128,7 @@ struct TileDemand {
 };
 
 struct Demands {
-  std::vector<Demand> ops;  // by OpId
+  OpDemands ops;
   std::vector<TileDemand> tiles;
   std::vector<std::uint32_t> part_tiles;
   std::vector<Use> uses;

@@ -31,10 +31,6 @@ bool same(const Use& a, const Use& b) {
 bool same(const SlotNeed& a, const SlotNeed& b) {
   return a.pool == b.pool && a.count == b.count;
 }
-bool same(const Demand& a, const Demand& b) {
-  return a.kind == b.kind && a.tiles == b.tiles && a.latency == b.latency && a.tail == b.tail && a.work == b.work &&
-         a.cap == b.cap && a.share == b.share && a.uses == b.uses && a.slots == b.slots && a.tank == b.tank;
-}
 bool same(const TileDemand& a, const TileDemand& b) {
   return a.pool == b.pool && a.workers == b.workers && a.scheduler == b.scheduler && a.tile_time == b.tile_time &&
          a.first_tile == b.first_tile && a.finish == b.finish && a.tile_traffic == b.tile_traffic &&
@@ -61,11 +57,11 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 
 // Equal prices give equal runs.
 bool same(const Priced& a, const RunView& b) {
-  return same(a.demands.ops, b.demands.ops) && same(a.demands.tiles, b.demands.tiles) &&
-         a.demands.part_tiles == b.demands.part_tiles && same(a.demands.uses, b.demands.uses) &&
-         same(a.demands.slots, b.demands.slots) && same(a.resources.fluids, b.resources.fluids) &&
-         same(a.resources.pools, b.resources.pools) && same(a.resources.tanks, b.resources.tanks) &&
-         same(a.resources.streams, b.resources.streams);
+  return std::equal(a.demands.ops.begin(), a.demands.ops.end(), b.demands.ops.begin(), b.demands.ops.end()) &&
+         same(a.demands.tiles, b.demands.tiles) && a.demands.part_tiles == b.demands.part_tiles &&
+         same(a.demands.uses, b.demands.uses) && same(a.demands.slots, b.demands.slots) &&
+         same(a.resources.fluids, b.resources.fluids) && same(a.resources.pools, b.resources.pools) &&
+         same(a.resources.tanks, b.resources.tanks) && same(a.resources.streams, b.resources.streams);
 }
 
 // Whether any op of the graph fits.

@@ -11,8 +11,10 @@ Demands without_gemms(const OpGraph& graph, Demands d) {
   constexpr double kNone = 1e-12;
   for (std::size_t i = 0; i < d.ops.size(); ++i) {
     if (d.ops[i].kind != DemandKind::tiles || !std::holds_alternative<Gemm>(graph.ops()[i].work)) continue;
-    d.ops[i].uses = {};
-    d.ops[i].latency = d.ops[i].tail = Seconds{};
+    Demand none = d.ops[i];
+    none.uses = {};
+    none.latency = none.tail = Seconds{};
+    d.ops.set(i, none);
   }
   for (TileDemand& t : d.tiles) {
     t.tile_time *= kNone;

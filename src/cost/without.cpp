@@ -35,7 +35,7 @@ Priced Pricer::run_without(bool Effects::*effect, const Demands& with) {
   for (std::size_t i = 0; i < graph_.ops().size(); ++i) {
     const Op& op = graph_.ops()[i];
     if (!touches(effect, op)) continue;
-    Demand& d = out_.demands.ops[i];
+    Demand d = with.ops[i];
     known_uses_ = d.uses;
     known_slots_ = d.slots;
     if (effect == &Effects::latency && std::holds_alternative<Transfer>(op.work)) {
@@ -43,6 +43,7 @@ Priced Pricer::run_without(bool Effects::*effect, const Demands& with) {
     } else {
       d = demand(op);
     }
+    out_.demands.ops.set(i, d);
   }
   return std::move(out_);
 }

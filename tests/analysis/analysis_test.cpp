@@ -88,7 +88,9 @@ TEST_CASE("Bytes delivered equal the schedule's bytes, and a demand that loses s
   Hand h = hand::gather_then_gemm();
   CHECK(delivered_bytes(h.view()).mismatches.empty());
   CHECK(delivered_bytes(h.view()).scheduled.si() == 1e6);
-  h.demands.ops[0].work = Bytes(999999.0);
+  Demand more = h.demands.ops[0];
+  more.work = Bytes(999999.0);
+  h.demands.ops.set(0, more);
   const Delivered d = delivered_bytes(h.view());
   REQUIRE(d.mismatches.size() == 1);
   CHECK(d.mismatches[0].find("push 1 to 0") == 0);

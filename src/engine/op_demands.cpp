@@ -1,0 +1,49 @@
+// Each different demand once: an open-addressing table over what was kept.
+#include <bit>
+
+#include "overlap/demand.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr std::uint32_t kFree = 0xffffffffU;
+
+std::size_t hash_of(const Demand& d) {
+  std::uint64_t hash = 0;
+  const auto mix = [&hash](std::uint64_t v) {
+    hash = (hash ^ v) * 0x9E3779B97F4A7C15ULL;
+    hash ^= hash >> 29U;
+  };
+  mix(std::uint64_t{d.tiles} << 32U | d.uses.begin);
+  mix(std::uint64_t{d.slots.begin} << 32U | d.tank.v);
+  mix(std::bit_cast<std::uint64_t>(d.latency.si()));
+  mix(std::bit_cast<std::uint64_t>(d.work.si()));
+  mix(std::bit_cast<std::uint64_t>(d.cap.si()));
+  return static_cast<std::size_t>(hash >> 16U);
+}
+
+}  // namespace
+
+std::uint32_t OpDemands::keep(const Demand& d) {
+  if (2 * (different_.size() + 1) > table_.size()) grow();
+  const std::size_t mask = table_.size() - 1;
+  std::size_t at = hash_of(d) & mask;
+  for (; table_[at] != kFree; at = (at + 1) & mask) {
+    if (different_[table_[at]] == d) return table_[at];
+  }
+  table_[at] = static_cast<std::uint32_t>(different_.size());
+  different_.push_back(d);
+  return table_[at];
+}
+
+void OpDemands::grow() {
+  table_.assign(table_.empty() ? 32 : 2 * table_.size(), kFree);
+  const std::size_t mask = table_.size() - 1;
+  for (std::size_t i = 0; i < different_.size(); ++i) {
+    std::size_t at = hash_of(different_[i]) & mask;
+    while (table_[at] != kFree) at = (at + 1) & mask;
+    table_[at] = static_cast<std::uint32_t>(i);
+  }
+}
+
+}  // namespace overlap
