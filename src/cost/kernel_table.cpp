@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <span>
 #include <sstream>
@@ -186,19 +187,48 @@ void read_line(KernelTable& t, const Line& l) {
   }
 }
 
-// A row of a GEMM takes about this many bytes of a file, or more.
-constexpr std::size_t kLeastRow = 32;
+// Lines of a file, which is never in memory as a whole: the pages would cost more than the reading. Behind a line
+// stands a character that is no digit.
+class Lines {
+ public:
+  explicit Lines(const std::string& path) : path_(path), in_(path, std::ios::binary) {
+    if (!in_) throw InputError(path, "the kernel table cannot be opened");
+  }
 
-std::string content_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in) throw InputError(path, "the kernel table cannot be opened");
-  const std::streamoff size = in.tellg();
-  std::string content(static_cast<std::size_t>(std::max<std::streamoff>(size, 0)), '\0');
-  in.seekg(0);
-  in.read(content.data(), static_cast<std::streamsize>(content.size()));
-  if (size < 0 || !in) throw InputError(path, "the kernel table cannot be read");
-  return content;
-}
+  bool next(std::string_view& line) {
+    for (;;) {
+      const std::size_t end = text_.find('\n', at_);
+      if (end == std::string::npos && !ended_) {
+        fill();
+        continue;
+      }
+      if (end == std::string::npos && at_ == text_.size()) return false;
+      line = std::string_view(text_).substr(at_, std::min(end, text_.size()) - at_);
+      at_ = std::min(end, text_.size() - 1) + 1;
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      return true;
+    }
+  }
+
+ private:
+  void fill() {
+    constexpr std::size_t kChunk = std::size_t{32} << 10U;
+    text_.erase(0, at_);
+    at_ = 0;
+    const std::size_t before = text_.size();
+    text_.resize(before + kChunk);
+    in_.read(text_.data() + before, kChunk);
+    if (in_.bad()) throw InputError(path_, "the kernel table cannot be read");
+    text_.resize(before + static_cast<std::size_t>(in_.gcount()));
+    ended_ = in_.eof();
+  }
+
+  const std::string& path_;
+  std::ifstream in_;
+  std::string text_;
+  std::size_t at_ = 0;
+  bool ended_ = false;
+};
 
 std::string times_text(const KernelTimes& k) {
   return fmt::format("{:.6g},{:.6g},{:.6g},{:.6g}", k.fixed.si() * 1e6, k.wave.si() * 1e6, k.step.si() * 1e6, k.memory);
@@ -207,17 +237,16 @@ std::string times_text(const KernelTimes& k) {
 }  // namespace
 
 std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path) {
-  const std::string content = content_of(path);
+  Lines lines(path);
   auto table = std::make_shared<KernelTable>();
   table->path = path;
-  table->rows.reserve(content.size() / kLeastRow);
+  constexpr std::size_t kLeastRow = 32;  // bytes that a GEMM takes in the file, or more
+  std::error_code unknown;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
+  if (!unknown) table->rows.reserve(bytes / kLeastRow);
   Line line{path, 0, {}};
-  for (std::string_view rest = content; !rest.empty();) {
-    const std::size_t length = std::min(rest.find('\n'), rest.size());
-    std::string_view text = rest.substr(0, length);
-    rest.remove_prefix(std::min(length + 1, rest.size()));
+  for (std::string_view text; lines.next(text);) {
     ++line.line;
-    if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
     if (text.empty() || text[0] == '#' || read_plain_gemm(*table, text)) continue;
     split(text, line.fields);
     read_line(*table, line);

@@ -20,7 +20,7 @@ void Run::load_device(const Cohort& c, bool begins) {
 double Run::beside_cap(std::uint32_t i) const {
   const Demand& d = demand(i);
   double most = 0.0;
-  for (std::uint32_t m = op(i).lanes.begin; m < op(i).lanes.end; ++m) {
+  for (std::uint32_t m = lanes_of(i).begin; m < lanes_of(i).end; ++m) {
     for (const SlotNeed& need : slots_of(i)) {
       const double sms = pools_[pool_of(need, m)].count;
       most = std::max(most, std::min(1.0, 2 * load_[lane(m).device.index()] / sms));

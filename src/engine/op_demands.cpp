@@ -8,18 +8,14 @@ namespace {
 
 constexpr std::uint32_t kFree = 0xffffffffU;
 
+// Products that do not wait for each other: this is asked once an op.
 std::size_t hash_of(const Demand& d) {
-  std::uint64_t hash = 0;
-  const auto mix = [&hash](std::uint64_t v) {
-    hash = (hash ^ v) * 0x9E3779B97F4A7C15ULL;
-    hash ^= hash >> 29U;
-  };
-  mix(std::uint64_t{d.tiles} << 32U | d.uses.begin);
-  mix(std::uint64_t{d.slots.begin} << 32U | d.tank.v);
-  mix(std::bit_cast<std::uint64_t>(d.latency.si()));
-  mix(std::bit_cast<std::uint64_t>(d.work.si()));
-  mix(std::bit_cast<std::uint64_t>(d.cap.si()));
-  return static_cast<std::size_t>(hash >> 16U);
+  const std::uint64_t sum = (std::uint64_t{d.tiles} << 32U | d.uses.begin) * 0x9E3779B97F4A7C15ULL +
+                            (std::uint64_t{d.slots.begin} << 32U | d.tank.v) * 0xC2B2AE3D27D4EB4FULL +
+                            std::bit_cast<std::uint64_t>(d.latency.si()) * 0x165667B19E3779F9ULL +
+                            std::bit_cast<std::uint64_t>(d.work.si()) * 0xD6E8FEB86659FD93ULL +
+                            std::bit_cast<std::uint64_t>(d.cap.si()) * 0xA0761D6478BD642FULL;
+  return static_cast<std::size_t>(((sum >> 32U) ^ sum) * 0x9E3779B97F4A7C15ULL >> 20U);
 }
 
 }  // namespace

@@ -22,9 +22,13 @@ class Walk {
     const Op& op = graph_.ops()[i];
     if (op.lanes.size() > 1) enter(op);
     for (const Dep& d : graph_.deps(op.deps)) dependency(i, op, d);
-    if (const Gemm* gemm = std::get_if<Gemm>(&op.work)) parts(i, op, *gemm);
+    if (const Gemm* gemm = std::get_if<Gemm>(&op.work)) {
+      whole_gemms_ = whole_gemms_ || !tiled(demands_, i);
+      parts(i, op, *gemm);
+    }
     if (op.lanes.size() > 1) leave(op);
   }
+  [[nodiscard]] bool whole_gemms() const { return whole_gemms_; }
 
  private:
   void enter(const Op& op) {
@@ -84,6 +88,7 @@ class Walk {
   const OpGraph& graph_;
   const Demands& demands_;
   Visit visit_;
+  bool whole_gemms_ = false;
   std::vector<std::uint32_t> member_on_;  // by device: member of the current op
 };
 
@@ -153,6 +158,7 @@ Plan make_plan(const OpGraph& graph, const Demands& demands) {
     link_lanes(graph, i, last, plan);
     walk.visit_op(i);
   }
+  plan.whole_gemms = walk.whole_gemms();
   order_by_source(edges, graph.ops().size() + graph.parts().size(), plan);
   return plan;
 }

@@ -31,6 +31,7 @@ struct Plan {
   std::vector<std::uint32_t> successor_begin;
   std::vector<std::uint32_t> successors;  // targets, by source
   std::vector<std::uint32_t> lane_first;  // first member of each lane, or kNone
+  bool whole_gemms = false;               // there are Gemms that are not priced as tiles
   [[nodiscard]] std::span<const std::uint32_t> targets(std::uint32_t source) const {
     return {successors.data() + successor_begin[source], successor_begin[source + 1] - successor_begin[source]};
   }

@@ -48,10 +48,10 @@ void Run::make_members() {
   const auto several = [](const Op& o) { return o.lanes.size() > 1; };
   member_times_.assign(graph_.ops().size(), kNone);
   for (std::uint32_t i = 0; i < graph_.ops().size(); ++i) {
-    members_missing_[i] = op(i).lanes.size();
+    members_missing_[i] = lanes_of(i).size();
     if (!several(op(i))) continue;
     member_times_[i] = static_cast<std::uint32_t>(timeline_.members.size());
-    for (std::uint32_t m = op(i).lanes.begin; m < op(i).lanes.end; ++m) {
+    for (std::uint32_t m = lanes_of(i).begin; m < lanes_of(i).end; ++m) {
       timeline_.members.push_back({OpId(i), lane(m).device, Seconds(-1.0), Seconds(-1.0)});
     }
   }
@@ -168,9 +168,9 @@ void Run::unblocked(std::uint32_t member) {
 void Run::admit(std::uint32_t member) {
   const std::uint32_t i = plan_.member_op[member];
   const Seconds now(now_);
-  if (members_missing_[i] == op(i).lanes.size()) timeline_.ops[i].admitted = now;
-  if (op(i).lanes.size() > 1) {
-    timeline_.members[member_times_[i] + (member - op(i).lanes.begin)].admitted = now;
+  if (members_missing_[i] == lanes_of(i).size()) timeline_.ops[i].admitted = now;
+  if (lanes_of(i).size() > 1) {
+    timeline_.members[member_times_[i] + (member - lanes_of(i).begin)].admitted = now;
   }
   if (--members_missing_[i] == 0) begin(i);
 }
@@ -219,7 +219,7 @@ void Run::end_op(std::uint32_t i) {
   const Demand& d = demand(i);
   if (d.kind == DemandKind::tiles) {
     free_kernel(activity_[i]);
-  } else if (const Gemm* gemm = std::get_if<Gemm>(&op(i).work)) {
+  } else if (const Gemm* gemm = plan_.whole_gemms ? std::get_if<Gemm>(&op(i).work) : nullptr) {
     for (std::uint32_t p = gemm->parts.begin; p < gemm->parts.end; ++p) timeline_.part_ends[p] = Seconds(now_);
   }
   if (d.kind != DemandKind::store || d.work.si() <= 0.0) {
@@ -238,7 +238,7 @@ void Run::hold_to_limit(std::uint32_t i) {
 }
 
 void Run::leave_lanes(std::uint32_t i) {
-  for (std::uint32_t m = op(i).lanes.begin; m < op(i).lanes.end; ++m) {
+  for (std::uint32_t m = lanes_of(i).begin; m < lanes_of(i).end; ++m) {
     const std::uint32_t next = plan_.lane_next[m];
     if (next == kNone) continue;
     if (!lanes_.empty()) reach(next, i);

@@ -63,6 +63,8 @@ class Run {
   }
   [[nodiscard]] const Demand& demand(std::uint32_t op) const { return demands_.ops[op]; }
   [[nodiscard]] const Op& op(std::uint32_t i) const { return graph_.ops()[i]; }
+  // Where each op has one member, the op's number is its member's: nothing of the graph is read.
+  [[nodiscard]] Range lanes_of(std::uint32_t i) const { return member_times_.empty() ? Range{i, i + 1} : op(i).lanes; }
   [[nodiscard]] const Lane& lane(std::uint32_t member) const { return graph_.lane(lane_id(member)); }
   [[nodiscard]] LaneId lane_id(std::uint32_t member) const { return graph_.lane_refs({member, member + 1})[0]; }
   [[nodiscard]] std::span<const Use> uses_of(const Demand& d) const {

@@ -47,7 +47,7 @@ std::span<const TokenUse> Run::tokens_of(std::uint32_t i) const {
 
 // A token that the op must still take and that is not there, or kNone. The first member takes them.
 std::uint32_t Run::lacking_token(std::uint32_t i) const {
-  if (token_begin_.empty() || members_missing_[i] != op(i).lanes.size()) return kNone;
+  if (token_begin_.empty() || members_missing_[i] != lanes_of(i).size()) return kNone;
   for (const TokenUse& u : tokens_of(i)) {
     if (u.take > 0 && tokens_[u.token.index()] < u.take) return u.token.v;
   }
@@ -55,7 +55,7 @@ std::uint32_t Run::lacking_token(std::uint32_t i) const {
 }
 
 void Run::take_tokens(std::uint32_t i) {
-  if (token_begin_.empty() || members_missing_[i] != op(i).lanes.size()) return;
+  if (token_begin_.empty() || members_missing_[i] != lanes_of(i).size()) return;
   for (const TokenUse& u : tokens_of(i)) tokens_[u.token.index()] -= u.take;
 }
 
@@ -70,7 +70,7 @@ void Run::give_tokens(std::uint32_t i) {
 
 // The pool that holds `need` for this member.
 std::uint32_t Run::pool_of(const SlotNeed& need, std::uint32_t member) const {
-  if (member == op(plan_.member_op[member]).lanes.begin) return need.pool.v;
+  if (member == lanes_of(plan_.member_op[member]).begin) return need.pool.v;
   return pool_table_.like(need.pool, lane(member).device).v;
 }
 
@@ -94,8 +94,8 @@ std::uint32_t Run::line_of(std::uint32_t member) const {
 void Run::claim(std::uint32_t member) {
   const std::uint32_t i = plan_.member_op[member];
   timeline_.ops[i].ready = Seconds(now_);
-  if (op(i).lanes.size() > 1) {
-    timeline_.members[member_times_[i] + (member - op(i).lanes.begin)].ready = Seconds(now_);
+  if (lanes_of(i).size() > 1) {
+    timeline_.members[member_times_[i] + (member - lanes_of(i).begin)].ready = Seconds(now_);
   }
   stand_in_line({lane(member).priority, now_, tie_of(member), member});
 }
@@ -107,7 +107,7 @@ void Run::stand_in_line(const Claim& c) {
     return;
   }
   const std::uint32_t i = plan_.member_op[c.member];
-  const bool first = members_missing_[i] == op(i).lanes.size();
+  const bool first = members_missing_[i] == lanes_of(i).size();
   const auto tokens = tokens_of(i);
   const auto taken = std::find_if(tokens.begin(), tokens.end(), [](const TokenUse& u) { return u.take > 0; });
   if (first && taken != tokens.end()) {
@@ -260,7 +260,7 @@ void Run::enter(const Claim& c) {
 
 void Run::release_slots(std::uint32_t i) {
   if (slots_of(i).empty()) return;
-  for (std::uint32_t m = op(i).lanes.begin; m < op(i).lanes.end; ++m) {
+  for (std::uint32_t m = lanes_of(i).begin; m < lanes_of(i).end; ++m) {
     for (const SlotNeed& need : slots_of(i)) {
       const std::uint32_t p = pool_of(need, m);
       give_slots(p, need.count, places_of(m));

@@ -55,7 +55,7 @@ void Run::wait_met(std::uint32_t member, std::uint32_t source) {
   // A host gap is no event: a launch that the host has made is there.
   if (launch_kinds_[from] == LaunchKind::gap) return;
   bool local = false;
-  for (const LaneId other : graph_.lane_refs(op(from).lanes)) {
+  for (const LaneId other : graph_.lane_refs(lanes_of(from))) {
     if (other == mine) return;
     local = local || graph_.lane(other).device == device;
   }
