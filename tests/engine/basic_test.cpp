@@ -54,7 +54,7 @@ TEST_CASE("shares divide a link in their ratio; a use of weight 2 takes double")
   const OpId one = b.flow({0, 0}, 4, {link});
   const OpId two = b.flow({1, 0}, 8, {link});
   SECTION("shares 1 and 2") {
-    b.demand(two).share = 2;
+    b.demand(two)->share = 2;
     const Timeline t = b.run();
     CHECK(end_of(t, one) == near(1));
     CHECK(end_of(t, two) == near(1));
@@ -72,8 +72,8 @@ TEST_CASE("a route is cut-through: latency once, bytes over the slowest link") {
   const ResourceId fast = b.fluid(10);
   const ResourceId slow = b.fluid(5);
   const OpId op = b.flow({0, 0}, 10, {fast, slow, fast});
-  b.demand(op).latency = Seconds(3);
-  b.demand(op).tail = Seconds(0.5);
+  b.demand(op)->latency = Seconds(3);
+  b.demand(op)->tail = Seconds(0.5);
   CHECK(end_of(b.run(), op) == near(3 + 2 + 0.5));
 }
 

@@ -127,12 +127,22 @@ class Bench {
     return id;
   }
 
-  // Changes the demand of an op that was added.
-  Demand& demand(OpId op) { return demands.ops[op.index()]; }
+  // Changes the demand of an op that was added: `demand(op)->tail = ...`, until the end of the statement.
+  struct Changed {
+    OpDemands& all;
+    OpId op;
+    Demand now;
+    Changed(OpDemands& demands, OpId which) : all(demands), op(which), now(demands[which.index()]) {}
+    Changed(const Changed&) = delete;
+    Changed& operator=(const Changed&) = delete;
+    ~Changed() { all.set(op.index(), now); }
+    Demand* operator->() { return &now; }
+  };
+  Changed demand(OpId op) { return {demands.ops, op}; }
   void need(OpId op, PoolId pool, std::uint32_t count, std::uint32_t cluster = 1) {
     demands.slots.push_back({pool, count, cluster});
     const auto end = static_cast<std::uint32_t>(demands.slots.size());
-    demand(op).slots = {end - 1, end};
+    demand(op)->slots = {end - 1, end};
   }
   // Part `index` of a kernel, as a dependency.
   [[nodiscard]] Dep part(OpId kernel, std::uint32_t index) const {

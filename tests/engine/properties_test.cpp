@@ -164,7 +164,7 @@ TEST_CASE("a transfer cut into twins that run together ends when the whole does"
     b.flow({1, 0}, 30, {link, other});
     for (std::uint32_t p = 0; p < pieces; ++p) {
       const OpId op = b.flow({0, p}, 40.0 / pieces, {link});
-      b.demand(op).share = 1.0 / pieces;
+      b.demand(op)->share = 1.0 / pieces;
     }
     return b.run().makespan.si();
   };

@@ -127,7 +127,7 @@ TEST_CASE("stores over one route drain in order, over others side by side") {
   const TankId tank = b.tank(100);
   const OpId one = b.store({0, 0}, 4, 4, tank, {link});
   const OpId two = b.store({0, 0}, 4, 4, tank, {link});
-  b.demand(two).uses = b.demand(one).uses;
+  b.demand(two)->uses = b.demand(one)->uses;
   CHECK(end_of(b.run(), one) == near(4));
   CHECK(end_of(b.run(), two) == near(8));
 }

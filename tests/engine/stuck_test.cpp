@@ -104,7 +104,7 @@ TEST_CASE("demands that are not sound are refused by name") {
     CHECK(has(error_of(b), "op 0 (): needs 5 slots at once, device 0 has 4"));
   }
   SECTION("NaN") {
-    b.demand(op).latency = Seconds(std::nan(""));
+    b.demand(op)->latency = Seconds(std::nan(""));
     CHECK(has(error_of(b), "latency"));
   }
   SECTION("unknown dependency") {

@@ -37,7 +37,7 @@ TEST_CASE("launch, fill of the first tile, finish and a cheaper last wave") {
   const OpId op = b.kernel(
       {0, 0},
       {.parts = {10}, .workers = 4, .tile = 1, .pool = sms, .first_tile = 0.25, .finish = 0.5, .last_wave = 0.75});
-  b.demand(op).latency = Seconds(3);
+  b.demand(op)->latency = Seconds(3);
   CHECK(end_of(b.run(), op) == near(3 + 0.25 + 2 + 0.75 + 0.5));
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("an op that is slower beside tiles has its own rate again when they ar
   const PoolId sms = b.pool(0, 8);
   const OpId comm = b.flow({0, 1}, 100, {}, {}, 10);
   b.need(comm, sms, 2);
-  b.demand(comm).beside = 2;
+  b.demand(comm)->beside = 2;
   b.kernel({0, 0}, {.parts = {16}, .workers = 4, .tile = 1, .pool = sms});
   CHECK(end_of(b.run(), comm) == near(12));  // 4 s at 5 bytes/s, the rest at 10
   b.kernel({0, 2}, {.parts = {5}, .workers = 1, .tile = 1, .pool = sms});
@@ -254,7 +254,7 @@ TEST_CASE("parts complete with their last tile plus the tail; dependents start t
   Bench b(1);
   const PoolId sms = b.pool(0, 4);
   const OpId gemm = b.kernel({0, 0}, {.parts = {6, 6, 4}, .workers = 4, .tile = 1, .pool = sms, .finish = 0.25});
-  b.demand(gemm).tail = Seconds(0.125);
+  b.demand(gemm)->tail = Seconds(0.125);
   const OpId user = b.fixed({0, 1}, 1, {b.part(gemm, 0)});
   const Timeline t = b.run();
   CHECK(t.part_ends[0].si() == near(2.125));
@@ -323,8 +323,8 @@ TEST_CASE("a Gemm that is not priced by tiles gates and completes as a whole") {
   Bench b(1);
   const OpId wait = b.fixed({0, 1}, 2);
   const OpId gemm = b.kernel({0, 0}, {.parts = {1, 1}, .waits = {{}, {on(wait)}}});
-  b.demand(gemm) = Demand();
-  b.demand(gemm).latency = Seconds(3);
+  b.demand(gemm).now = Demand();
+  b.demand(gemm)->latency = Seconds(3);
   const OpId user = b.fixed({0, 2}, 1, {b.part(gemm, 0)});
   const Timeline t = b.run();
   CHECK(begin_of(t, gemm) == near(2));
