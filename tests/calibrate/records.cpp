@@ -10,6 +10,7 @@
 #include "calibrate/solver.hpp"
 #include "catch.hpp"
 #include "config/value.hpp"
+#include "cost/kernel_model.hpp"
 #include "overlap/config.hpp"
 #include "overlap/error.hpp"
 #include "paths.hpp"
@@ -44,6 +45,8 @@ std::vector<std::string> cases() {
     out.push_back(fmt::format(R"("kind":"nccl","op":"all_gather","gpus":2,"bytes":{})", b));
     out.push_back(fmt::format(R"("kind":"nccl","op":"reduce_scatter","gpus":2,"bytes":{})", b));
   }
+  for (const std::uint32_t m : {3072U, 6144U, 12288U})
+    out.push_back(fmt::format(R"("kind":"gemm","gpus":1,"m":{},"n":8192,"k":4096)", m));
   for (const std::uint32_t m : {2048U, 4096U, 8192U}) {
     for (const std::uint32_t n : {4096U, 8192U}) {
       const std::string shape = fmt::format(R"("m":{},"n":{},"k":4096)", m, n);
@@ -58,6 +61,8 @@ std::vector<std::string> cases() {
   }
   return out;
 }
+
+constexpr const char* kClock = "clock under load over the kernel table's";
 
 // A file of these cases, timed by replay on `device` with +-0.3 % of noise that depends on the line alone.
 std::string timed(const Device& device, const Topology& topology) {
@@ -128,6 +133,35 @@ TEST_CASE("replayed records give back joins, gaps, waits and tables of collectiv
     if (f.name != "streams, events and copies, by replay") continue;
     CHECK(f.after.median_pct < 0.4);
     CHECK(f.before.median_pct > 3 * f.after.median_pct);
+  }
+}
+
+TEST_CASE("a machine that clocks higher than the kernel table's gives its clock back, another is not given one") {
+  if (!solver_present()) {
+    WARN("built without Ceres: skipped");
+    return;
+  }
+  const Topology topology = load_topology("h200x2-nv18");
+  const std::string base = source_dir() + "/topologies/h200x2-nv18.json";
+  for (const double clock : {1.0, 0.95, 1.04}) {
+    INFO("clock " << clock);
+    Device known = truth();
+    known.gemm.kernels = cost::at_clock(*known.gemm.kernels, clock);
+    Report r;
+    r.inputs = read_inputs({timed(known, topology)});
+    config::Value file = config::parse_file(base);
+    Device device = load_device("h200");
+    r.topology_base = base;
+    fit_records(r, device, topology, file, r.inputs.records);
+    if (clock == 1.0) {
+      CHECK_THROWS_AS(named(r, kClock), CheckError);
+      continue;
+    }
+    const Coefficient& c = named(r, kClock);
+    INFO(c.value << " +- " << c.sigma);
+    CHECK(c.sigma > 0);
+    CHECK(c.value == Approx(clock).epsilon(0.005));
+    CHECK(named(r, "stream/join").value == Approx(9).epsilon(0.15));
   }
 }
 
