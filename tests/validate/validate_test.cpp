@@ -23,6 +23,19 @@ TEST_CASE("two H200: the budget holds") {
   }
 }
 
+TEST_CASE("two H200, other hosts: the budgets hold") {
+  for (const char* name : {"h200x2-other-hosts", "h200x2-calibrated"}) {
+    INFO(name);
+    validation::Budget b = validation::load_budget(source_dir() + "/configs/budgets/" + name + ".json");
+    const Validation v = validate(read_records(b.data), load_device(b.device), load_topology(b.topology), {});
+    validation::check(b.thresholds, v);
+    for (const validation::Threshold& t : b.thresholds) {
+      INFO(t.group << " " << t.measure << " is " << t.value << ", limit " << t.limit);
+      CHECK(t.passed);
+    }
+  }
+}
+
 TEST_CASE("the tile engine agrees with the closed form of the tile model over all measured shapes") {
   const RecordSet set = read_records({source_dir() + "/tests/data/h200x2/gemm.jsonl"});
   const Topology topology = load_topology(source_dir() + "/topologies/h200x2-nv18.json");
