@@ -177,7 +177,7 @@ class EffectsOff {
         form ? form->makespan : bound({run_.graph, demands, resources, run_.timeline, machine_.devices});
     SimOptions options = simulation_;
     ChainTails tails;
-    if (least_) {
+    if (std::exchange(compared_, least_.has_value())) {  // the first run, of the most promising effect, is seldom cut
       options.limit = reference + *least_ + run_.timeline.makespan * kMargin;
       tails = chain_tails(run_.graph, demands, resources);
       if (tails.longest > options.limit) return std::nullopt;
@@ -209,6 +209,7 @@ class EffectsOff {
   const SimOptions& simulation_;
   std::optional<Seconds> cut_;
   std::optional<Seconds> least_;  // distance from a reference beyond which no run is of interest
+  bool compared_ = false;         // a run has had its part in it
 };
 
 }  // namespace

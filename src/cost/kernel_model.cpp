@@ -219,9 +219,11 @@ std::span<const PlacedRow> RowIndex::of(const KernelTable& t, std::uint32_t kern
   auto& placed = by_kernel_[kernel];
   if (placed) return *placed;
   placed.emplace();
+  const auto mine = [kernel](const MeasuredGemm& g) { return g.kernel == kernel; };
+  placed->reserve(static_cast<std::size_t>(std::count_if(t.rows.begin(), t.rows.end(), mine)));
   const KernelModel& k = t.kernels[kernel];
   for (const MeasuredGemm& g : t.rows) {
-    if (g.kernel != kernel) continue;
+    if (!mine(g)) continue;
     const cost::KernelCase c = cost::case_of(t, g);
     const double time = cost::kernel_time(t, k, c, cost::output_tiles(k, c) * g.splits, g.splits);
     placed->push_back({cost::place_of(t, k, c, g.splits), g.time.si() / time - 1, g.accumulate});

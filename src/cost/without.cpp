@@ -43,7 +43,7 @@ Priced Pricer::run_without(bool Effects::*effect, const Demands& with) {
     } else {
       d = demand(op);
     }
-    out_.demands.ops.set(i, d);
+    if (d != with.ops[i]) out_.demands.ops.set(i, d);
   }
   return std::move(out_);
 }
