@@ -74,7 +74,7 @@ void Run::take_slots(std::uint32_t p, std::uint32_t count, std::uint32_t cluster
   // Out of an untouched pool: the beginning of what would be dealt out in all.
   const std::vector<std::uint8_t>& all = whole_order(p, cluster);
   std::copy_n(all.begin(), count, place);
-  if (2 * count < all.size()) {
+  if (count < all.size() / 2) {
     for (std::uint32_t n = 0; n < count; ++n) --pool.left[all[n]];
   } else {
     std::fill(pool.left.begin(), pool.left.end(), 0U);
