@@ -35,7 +35,7 @@ TEST_CASE("ideal is FLOPs over peak") {
 }
 
 TEST_CASE("an unknown operand type names the known ones") {
-  CHECK_THROWS_WITH(ideal_gemm_time(hopper(), {16, 16, 16}, DType::f64), Catch::Contains("bf16"));
+  CHECK_THROWS_WITH(ideal_gemm_time(hopper(), {16, 16, 16}, DType::f64), contains_text("bf16"));
 }
 
 TEST_CASE("roofline is the larger of compute and memory") {

@@ -94,7 +94,7 @@ TEST_CASE("more lanes than hardware queues are refused") {
   PlanOptions options;
   options.max_connections = 3;
   CHECK_NOTHROW(plan_launch(p.g.graph(), kTwo, options));
-  CHECK_THROWS_WITH(plan_launch(p.g.graph(), kOne, options), Catch::Matchers::Contains("4 lanes"));
+  CHECK_THROWS_WITH(plan_launch(p.g.graph(), kOne, options), contains_text("4 lanes"));
 }
 
 TEST_CASE("devices that share a GPU: collectives by copies, said in the notes, and a share of the SMs") {
@@ -108,7 +108,7 @@ TEST_CASE("devices that share a GPU: collectives by copies, said in the notes, a
   CHECK(step_of(plan, gather).how == Execution::copy_collective);
   CHECK(step_of(plan, fused).sms == 64);
   REQUIRE(plan.notes.size() == 1);
-  CHECK_THAT(plan.notes[0], Catch::Matchers::Contains("share a GPU"));
+  CHECK_THAT(plan.notes[0], contains_text("share a GPU"));
 
   Pair q;
   const OpId alone = q.fused(1, std::array{Dep{q.push(0, 0, kRows), {}}});

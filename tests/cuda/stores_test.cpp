@@ -103,5 +103,5 @@ TEST_CASE("window-coded copies have kernels, the entropy code is refused by name
   };
   CHECK_NOTHROW(plan_launch(of("window", "off"), kTwo, {}));
   CHECK_NOTHROW(plan_launch(of("window", "on"), kTwo, {}));
-  CHECK_THROWS_WITH(plan_launch(of("entropy", "off"), kTwo, {}), Catch::Matchers::Contains("entropy code"));
+  CHECK_THROWS_WITH(plan_launch(of("entropy", "off"), kTwo, {}), contains_text("entropy code"));
 }

@@ -83,7 +83,7 @@ TEST_CASE("the search finds the hierarchical schedule on the NUMA box by itself 
   options.memory_limit = best.ranked[0].extra_memory - Bytes(1);
   options.schedules = {"hierarchical"};
   CHECK_THROWS_WITH(find_best(w, {box.topology, box.devices, {}}, bare(), {}, options),
-                    Catch::Contains("needs more than"));
+                    contains_text("needs more than"));
 }
 
 TEST_CASE("a host thread that launches slowly favours few launches") {

@@ -86,7 +86,7 @@ TEST_CASE("a layer's job states the GEMM of one GPU") {
   CHECK(w.in == 1024);
   const ScheduleInfo& info = find_schedule("serial");
   const Job j = layer_job(w, info, complete_params(info, {}), m.topology, m.devices);
-  CHECK_THAT(j.keys, Catch::Matchers::Contains("\"m\": 4096, \"n\": 1024, \"k\": 512"));
+  CHECK_THAT(j.keys, contains_text("\"m\": 4096, \"n\": 1024, \"k\": 512"));
 }
 
 TEST_CASE("statistics take the measured files' quantiles") {

@@ -102,19 +102,19 @@ TEST_CASE("filters keep cells by number or between axes") {
 }
 
 TEST_CASE("bad studies are refused with the place and the remedy") {
-  CHECK_THAT(problem(R"("axes": [{"pointer": "/workloads/0/tokens", "values": []}])"), Catch::Contains("empty"));
+  CHECK_THAT(problem(R"("axes": [{"pointer": "/workloads/0/tokens", "values": []}])"), contains_text("empty"));
   CHECK_THAT(
       problem(R"("axes": [{"pointer": "/x", "values": [1]}], "filters": [{"left": "y", "is": "<", "right": 1}])"),
-      Catch::Contains("unknown axis 'y'"));
+      contains_text("unknown axis 'y'"));
   CHECK_THAT(problem(R"("axes": [{"name": "a", "pointer": "/x", "values": [1]}],
                         "filters": [{"left": "a", "is": ">", "right": 1}])"),
-             Catch::Contains("no cell"));
-  CHECK_THAT(problem(R"("metrics": ["makespam_us"])"), Catch::Contains("makespan_us"));
-  CHECK_THAT(problem(R"("baseline": "seriel")"), Catch::Contains("serial"));
+             contains_text("no cell"));
+  CHECK_THAT(problem(R"("metrics": ["makespam_us"])"), contains_text("makespan_us"));
+  CHECK_THAT(problem(R"("baseline": "seriel")"), contains_text("serial"));
   CHECK_THAT(problem(R"("axes": [{"pointer": "/x", "range": ["1 GB/s", "2 us"]}],
                         "sample": {"method": "latin_hypercube", "points": 3, "seed": 1})"),
-             Catch::Contains("same unit"));
-  CHECK_THAT(problem(R"("axis": [])"), Catch::Contains("axes"));
+             contains_text("same unit"));
+  CHECK_THAT(problem(R"("axis": [])"), contains_text("axes"));
   const StudyFile nowhere(R"("axes": [{"pointer": "/workloads/9/tokens", "values": [1]}])");
   const Study study = load_study(nowhere.path);
   CHECK_THROWS_AS(StudyPlan(study).experiment(0), InputError);

@@ -85,10 +85,10 @@ TEST_CASE("a budget writes JSON and JUnit and exits 0 or 1") {
   dir.write("missed.json", budget("0.001"));
   const Result held = dir.run("validate held.json --json held-out.json --junit held-out.xml");
   CHECK(held.code == 0);
-  CHECK_THAT(held.out, Catch::Contains("ok     overall: median_ape_pct <= 20"));
+  CHECK_THAT(held.out, contains_text("ok     overall: median_ape_pct <= 20"));
   const Result missed = dir.run("validate missed.json --json out.json --junit out.xml --records out.csv");
   CHECK(missed.code == 1);
-  CHECK_THAT(missed.out, Catch::Contains("FAIL   overall: median_ape_pct <= 0.001"));
+  CHECK_THAT(missed.out, contains_text("FAIL   overall: median_ape_pct <= 0.001"));
   const auto text = [&](const std::string& name) { return overlap::config::read_text(dir / name); };
   const Value json = parse_text(text("out.json"), "out.json");
   REQUIRE(json.find("thresholds")->items.size() == 2);
@@ -96,10 +96,10 @@ TEST_CASE("a budget writes JSON and JUnit and exits 0 or 1") {
   CHECK(json.find("thresholds")->items[1].find("passed")->boolean);
   CHECK(json.find("thresholds")->items[0].find("value")->real > 0.001);
   const std::string xml = text("out.xml");
-  CHECK_THAT(xml, Catch::StartsWith("<?xml"));
-  CHECK_THAT(xml, Catch::Contains("<testsuite name=\"two &amp; one\" tests=\"2\" failures=\"1\">"));
-  CHECK_THAT(xml, Catch::Contains("median_ape_pct &lt;= 0.001\"><failure message=\"is "));
-  CHECK_THAT(text("held-out.xml"), Catch::Contains("failures=\"0\""));
+  CHECK_THAT(xml, Catch::Matchers::StartsWith("<?xml"));
+  CHECK_THAT(xml, contains_text("<testsuite name=\"two &amp; one\" tests=\"2\" failures=\"1\">"));
+  CHECK_THAT(xml, contains_text("median_ape_pct &lt;= 0.001\"><failure message=\"is "));
+  CHECK_THAT(text("held-out.xml"), contains_text("failures=\"0\""));
   const std::string csv = text("out.csv");
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
 }
@@ -119,7 +119,7 @@ TEST_CASE("bad input of validate is exit code 2 and names file and line") {
     const Result r = dir.run("validate " + args);
     CHECK(r.code == 2);
     CHECK(r.out.empty());
-    CHECK_THAT(r.err, Catch::Contains(what));
+    CHECK_THAT(r.err, contains_text(what));
   };
   says("--data typo.jsonl" + machine(), "typo.jsonl:1");
   says("--data typo.jsonl" + machine(), "serial_nccl");
@@ -155,6 +155,6 @@ TEST_CASE("explain sets predicted and measured spans side by side") {
   dir.write("records.jsonl", kRecords);
   const Result r = dir.run("validate --data records.jsonl" + machine() + " --explain records.jsonl:3");
   CHECK(r.code == 0);
-  CHECK_THAT(r.out, Catch::Contains("interdecom_dma d=4") && Catch::Contains("largest effect:"));
-  CHECK_THAT(r.out, Catch::Contains("30.00..   110.00"));
+  CHECK_THAT(r.out, contains_text("interdecom_dma d=4") && contains_text("largest effect:"));
+  CHECK_THAT(r.out, contains_text("30.00..   110.00"));
 }
