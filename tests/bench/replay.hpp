@@ -15,7 +15,8 @@ namespace bench {
 
 class Replay {
  public:
-  explicit Replay(const Case& c, bool keep_routes = false) : case_(c), keep_routes_(keep_routes) {
+  explicit Replay(const Case& c, bool keep_routes = false)
+      : case_(c), keep_routes_(keep_routes), waits_(c.flow_waits), left_(c.gate_flows) {
     Index longest = 0;
     for (Index r = 0; r + 1 < c.route_at.size(); ++r) longest = std::max(longest, c.route_at[r + 1] - c.route_at[r]);
     uses_.resize(keep_routes ? c.route_link.size() : longest);

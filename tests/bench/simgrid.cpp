@@ -82,6 +82,8 @@ int main(int argc, char** argv) {
   const bench::Case& c = run.c;
   auto* zone = sg::create_full_zone("z");
   for (bench::Index i = 0; i < c.hosts; ++i) run.hosts.push_back(zone->create_host("h" + std::to_string(i), 1e9));
+  run.waits = c.flow_waits;
+  run.left = c.gate_flows;
   bench::reset_peak();
   const double before = bench::data_kb();  // from here on: links and routes, as on our side, then the flows
   std::vector<sg::Link*> links;
