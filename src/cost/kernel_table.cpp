@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -77,55 +76,27 @@ void read_kernel(KernelTable& t, const Line& l) {
   t.kernels.push_back(k);
 }
 
-// Reads numbers as to_csv() writes nearly all of them; `good` is false from the first one on that is anything else.
-struct ShortNumbers {
-  const char* at;
-  const char* end;  // no digit stands there
-  bool good = true;
-
-  // At most nine digits and the comma behind them.
-  std::uint32_t count() {
-    const char* const first = at;
-    std::uint32_t v = 0;
-    for (; *at >= '0' && *at <= '9'; ++at) v = 10 * v + static_cast<std::uint32_t>(*at - '0');
-    good = good && at != first && at - first <= 9 && at != end && *at++ == ',';
-    return v;
-  }
-  // The last field: digits with at most one point among them. The quotient of two whole numbers that a double holds
-  // exactly is the double nearest to the decimal.
-  double decimal() {
-    constexpr std::array<double, 16> kTens = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                              1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    const char* const first = at;
-    const char* point = nullptr;
-    std::uint64_t v = 0;
-    for (; *at == '.' || (*at >= '0' && *at <= '9'); ++at) {
-      if (*at != '.') {
-        v = 10 * v + static_cast<std::uint64_t>(*at - '0');
-      } else {
-        good = good && point == nullptr && at != first && at + 1 != end;
-        point = at;
-      }
-    }
-    good = good && at == end && first != end && end - first <= static_cast<std::ptrdiff_t>(kTens.size());
-    return good ? static_cast<double>(v) / kTens[point == nullptr ? 0 : static_cast<std::size_t>(end - point - 1)] : 0;
-  }
-};
-
-// The rows of GEMMs are nearly all of a table. False, and nothing done, when this is no such row in plain numbers.
+// The rows of GEMMs are nearly all of a table. False, and nothing done, when this is no such row in plain numbers: the
+// way of the other rows says what is wrong with it.
 bool read_plain_gemm(KernelTable& t, std::string_view text) {
   constexpr std::string_view kHead = "gemm,";
   if (!text.starts_with(kHead)) return false;
-  ShortNumbers in{text.data() + kHead.size(), text.data() + text.size()};
+  const char* at = text.data() + kHead.size();
+  const char* const end = text.data() + text.size();
   MeasuredGemm g;
-  g.m = in.count(), g.n = in.count(), g.k = in.count();
-  g.accumulate = in.count() != 0;
-  g.sms = in.count();
-  g.kernel = in.count();
-  g.splits = in.count();
-  g.time = Seconds(in.decimal() * 1e-6);
+  std::uint32_t accumulate = 0;
+  for (std::uint32_t* const v : {&g.m, &g.n, &g.k, &accumulate, &g.sms, &g.kernel, &g.splits}) {
+    const auto [rest, error] = std::from_chars(at, end, *v);
+    if (error != std::errc() || rest == end || *rest != ',' || *v > 4000000000U) return false;
+    at = rest + 1;
+  }
+  double us = 0;
+  const auto [rest, error] = std::from_chars(at, end, us);
+  if (error != std::errc() || rest != end) return false;
+  g.accumulate = accumulate != 0;
+  g.time = Seconds(us * 1e-6);
   const bool sound = g.m > 0 && g.n > 0 && g.k > 0 && g.splits > 0 && g.kernel < t.kernels.size();
-  if (!in.good || !sound || g.time.si() <= 0 || g.time.si() > 1e3) return false;
+  if (!sound || !(g.time.si() > 0) || g.time.si() > 1e3) return false;
   t.rows.push_back(g);
   return true;
 }
@@ -187,49 +158,6 @@ void read_line(KernelTable& t, const Line& l) {
   }
 }
 
-// Lines of a file, which is never in memory as a whole: the pages would cost more than the reading. Behind a line
-// stands a character that is no digit.
-class Lines {
- public:
-  explicit Lines(const std::string& path) : path_(path), in_(path, std::ios::binary) {
-    if (!in_) throw InputError(path, "the kernel table cannot be opened");
-  }
-
-  bool next(std::string_view& line) {
-    for (;;) {
-      const std::size_t end = text_.find('\n', at_);
-      if (end == std::string::npos && !ended_) {
-        fill();
-        continue;
-      }
-      if (end == std::string::npos && at_ == text_.size()) return false;
-      line = std::string_view(text_).substr(at_, std::min(end, text_.size()) - at_);
-      at_ = std::min(end, text_.size() - 1) + 1;
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      return true;
-    }
-  }
-
- private:
-  void fill() {
-    constexpr std::size_t kChunk = std::size_t{32} << 10U;
-    text_.erase(0, at_);
-    at_ = 0;
-    const std::size_t before = text_.size();
-    text_.resize(before + kChunk);
-    in_.read(text_.data() + before, kChunk);
-    if (in_.bad()) throw InputError(path_, "the kernel table cannot be read");
-    text_.resize(before + static_cast<std::size_t>(in_.gcount()));
-    ended_ = in_.eof();
-  }
-
-  const std::string& path_;
-  std::ifstream in_;
-  std::string text_;
-  std::size_t at_ = 0;
-  bool ended_ = false;
-};
-
 std::string times_text(const KernelTimes& k) {
   return fmt::format("{:.6g},{:.6g},{:.6g},{:.6g}", k.fixed.si() * 1e6, k.wave.si() * 1e6, k.step.si() * 1e6, k.memory);
 }
@@ -237,7 +165,8 @@ std::string times_text(const KernelTimes& k) {
 }  // namespace
 
 std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path) {
-  Lines lines(path);
+  std::ifstream in(path);
+  if (!in) throw InputError(path, "the kernel table cannot be opened");
   auto table = std::make_shared<KernelTable>();
   table->path = path;
   constexpr std::size_t kLeastRow = 32;  // bytes that a GEMM takes in the file, or more
@@ -245,8 +174,9 @@ std::shared_ptr<const KernelTable> load_kernel_table(const std::string& path) {
   const std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
   if (!unknown) table->rows.reserve(bytes / kLeastRow);
   Line line{path, 0, {}};
-  for (std::string_view text; lines.next(text);) {
+  for (std::string text; std::getline(in, text);) {
     ++line.line;
+    if (!text.empty() && text.back() == '\r') text.pop_back();
     if (text.empty() || text[0] == '#' || read_plain_gemm(*table, text)) continue;
     split(text, line.fields);
     read_line(*table, line);

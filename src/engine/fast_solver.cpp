@@ -1,7 +1,6 @@
 #include "engine/fast_solver.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace overlap::fast {
 
